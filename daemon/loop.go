@@ -175,7 +175,7 @@ func (l *loop) run(ctx context.Context, early []event.Event) (departure, error) 
 		case <-l.clock.C():
 		case ev := <-spawned:
 			in.take(ev)
-			spawned, rested = nil, time.After(recorder.Rest)
+			spawned, rested = nil, time.After(recorder.BatchDelay)
 		case ev := <-l.conditions.Results():
 			in.events = append(in.events, ev)
 		case ev := <-l.arrivals:

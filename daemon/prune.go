@@ -21,7 +21,7 @@ const (
 	keepOutput      = 1 << 30
 	keepGone        = 10_000
 	pruneEvery      = 5000
-	pruneRest       = 10 // times as long as the last search
+	prunePause      = 10 // times as long as the last search
 )
 
 // prune removes old history now and then, until ctx ends.
@@ -45,7 +45,7 @@ func (l *loop) prune(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(pruneRest * time.Since(begun)):
+		case <-time.After(prunePause * time.Since(begun)):
 		}
 	}
 }

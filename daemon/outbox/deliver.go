@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// rest waits for something new, for the time, or for the end.
-func (b *Outbox) rest(ctx context.Context, until time.Time) {
+// waitUntil waits for something new, for the time, or for the end.
+func (b *Outbox) waitUntil(ctx context.Context, until time.Time) {
 	var due <-chan time.Time
 	if !until.IsZero() {
 		timer := time.NewTimer(time.Until(until))

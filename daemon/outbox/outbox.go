@@ -197,7 +197,7 @@ func (b *Outbox) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		it, at := b.pick(time.Now())
 		if it == nil {
-			b.rest(ctx, at)
+			b.waitUntil(ctx, at)
 			continue
 		}
 		tasks.Go(func() { b.deliver(ctx, it) })

@@ -193,7 +193,7 @@ func (k *backlog) wait() { k.failing, k.due, k.timer = true, false, time.After(r
 func (k *backlog) goOn() {
 	k.failing, k.due, k.timer = false, false, nil
 	if k.size > 0 {
-		k.timer = time.After(Rest)
+		k.timer = time.After(BatchDelay)
 	}
 }
 

@@ -24,10 +24,10 @@ const (
 	mostPace    = 100
 )
 
-// Rest is how long the loop collects starts and ends of runs after it has handled some: in a burst
+// BatchDelay is how long the loop collects starts and ends of runs after it has handled some: in a burst
 // they are committed together, which costs a tenth. It is also the delay that a burst may add to a
 // retry or to the next run in a queue.
-const Rest = 10 * time.Millisecond
+const BatchDelay = 10 * time.Millisecond
 
 // Limits on what waits while the store fails: a day of a busy host.
 const (

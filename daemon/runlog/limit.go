@@ -55,8 +55,8 @@ type outputLimit struct {
 }
 
 type outputOfRun struct {
-	logged amount
-	rest   amount // not logged
+	logged  amount
+	dropped amount // not logged
 }
 
 func newOutputLimit() *outputLimit {
@@ -80,14 +80,14 @@ func (l *outputLimit) take(c job.Chunk, now time.Time) []byte {
 		user.add(c.Data[:n])
 		return c.Data[:n]
 	}
-	if run.rest.bytes > 0 {
-		run.rest.add(c.Data)
+	if run.dropped.bytes > 0 {
+		run.dropped.add(c.Data)
 		return nil
 	}
 	n := fitting(c.Data, run.logged, *user)
 	run.logged.add(c.Data[:n])
 	user.add(c.Data[:n])
-	run.rest.add(c.Data[n:])
+	run.dropped.add(c.Data[n:])
 	data := c.Data[:n:n]
 	if n > 0 && n < len(c.Data) && data[n-1] != '\n' {
 		data = append(data, '\n')
@@ -98,10 +98,10 @@ func (l *outputLimit) take(c job.Chunk, now time.Time) []byte {
 // begin counts the output of a run until it is forgotten.
 func (l *outputLimit) begin(run job.RunID) { l.runs[run] = &outputOfRun{} }
 
-// rest returns how much of the output of a run was not logged.
-func (l *outputLimit) rest(run job.RunID) amount {
+// takeDropped returns how much of the output of a run was not logged.
+func (l *outputLimit) takeDropped(run job.RunID) amount {
 	if r := l.runs[run]; r != nil {
-		return r.rest
+		return r.dropped
 	}
 	return amount{}
 }

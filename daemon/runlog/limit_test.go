@@ -34,8 +34,8 @@ func TestOutputLimitOfARun(t *testing.T) {
 		for _, text := range c.pieces {
 			data = l.take(job.Chunk{Run: 1, User: "ann", Data: []byte(text)}, noon)
 		}
-		if string(data) != c.logged || l.rest(1) != c.rest {
-			t.Errorf("%s: logged %.20q of %d bytes, rest %+v; want %.20q of %d, %+v", c.name, data, len(data), l.rest(1), c.logged, len(c.logged), c.rest)
+		if string(data) != c.logged || l.takeDropped(1) != c.rest {
+			t.Errorf("%s: logged %.20q of %d bytes, rest %+v; want %.20q of %d, %+v", c.name, data, len(data), l.takeDropped(1), c.logged, len(c.logged), c.rest)
 		}
 	}
 }

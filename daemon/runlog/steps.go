@@ -15,7 +15,7 @@ import (
 // one time the next is said when stepsApart is over, with how many were in
 // between.
 type steps struct {
-	rest      <-chan time.Time // readable when one may be said again; nil: it may
+	wait      <-chan time.Time // readable when one may be said again; nil: it may
 	newest    *job.Record      // that was not said
 	unwritten int
 }
@@ -24,12 +24,12 @@ const stepsApart = time.Minute
 
 // take reports whether to log a step now.
 func (s *steps) take(r *job.Record) bool {
-	if s.rest != nil {
+	if s.wait != nil {
 		s.newest = r
 		s.unwritten++
 		return false
 	}
-	s.rest = time.After(stepsApart)
+	s.wait = time.After(stepsApart)
 	return true
 }
 
@@ -40,7 +40,7 @@ func (v *Writer) writeUnwritten() {
 	if last == nil {
 		return
 	}
-	v.steps.rest = time.After(stepsApart)
+	v.steps.wait = time.After(stepsApart)
 	said := &journal.Entry{
 		At: last.At, Level: slog.LevelWarn, Message: stepWords(last),
 		Attrs: []journal.Attr{{Key: journal.IDKey, Value: journal.SteppedID}, {Key: "kind", Value: string(last.Kind)}},

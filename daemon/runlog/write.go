@@ -141,7 +141,7 @@ func (v *Writer) notLogged(run job.RunID) amount {
 	if v.limit == nil {
 		return amount{}
 	}
-	return v.limit.rest(run)
+	return v.limit.takeDropped(run)
 }
 
 // forget drops all data of a run.

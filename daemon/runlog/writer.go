@@ -266,7 +266,7 @@ func (v *Writer) Run(ctx context.Context) error {
 		select {
 		case <-v.wake:
 			v.WriteAll()
-		case <-v.steps.rest:
+		case <-v.steps.wait:
 			v.writeUnwritten()
 		case <-ctx.Done():
 			v.Close()

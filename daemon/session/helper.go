@@ -119,7 +119,7 @@ func (e *helperConn) read(while time.Duration) {
 	for buffer := make([]byte, reportLimit); !e.over; {
 		n, err := e.report.Read(buffer)
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			e.text = append(e.text, e.rest()...)
+			e.text = append(e.text, e.readReport()...)
 			return
 		}
 		e.text = append(e.text, buffer[:n]...)
@@ -127,8 +127,8 @@ func (e *helperConn) read(while time.Duration) {
 	}
 }
 
-// rest returns the content of the pipe. It does not wait.
-func (e *helperConn) rest() []byte {
+// readReport returns the content of the pipe. It does not wait.
+func (e *helperConn) readReport() []byte {
 	buffer := make([]byte, reportLimit)
 	n := 0
 	conn, err := e.report.SyscallConn()

@@ -49,9 +49,9 @@ func (a *admission) pass(id job.RunID, now time.Time) {
 	a.newest[id] = now
 }
 
-// rest counts a message of a user's run, and returns how long its reader must rest. Whatever the user's
+// delay counts a message of a user's run, and returns how long its reader must delay. Whatever the user's
 // other runs send, at least one message of each run is read in a second.
-func (a *admission) rest(user string, now time.Time) time.Duration {
+func (a *admission) delay(user string, now time.Time) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.renew(now)

@@ -71,17 +71,17 @@ func TestFloodOfOthersBeats(t *testing.T) {
 func TestFloodOfMessages(t *testing.T) {
 	a, now := newAdmission(), time.Unix(1000, 0)
 	for i := range messagesPerSecond {
-		if d := a.rest("ann", now); d != 0 {
+		if d := a.delay("ann", now); d != 0 {
 			t.Fatalf("message %d: the reader rests for %s", i, d)
 		}
 	}
-	if d := a.rest("ann", now.Add(300*time.Millisecond)); d != 700*time.Millisecond {
+	if d := a.delay("ann", now.Add(300*time.Millisecond)); d != 700*time.Millisecond {
 		t.Errorf("the reader rests for %s, want the rest of the second", d)
 	}
-	if d := a.rest("bob", now); d != 0 {
+	if d := a.delay("bob", now); d != 0 {
 		t.Errorf("another user's reader rests for %s", d)
 	}
-	if d := a.rest("ann", now.Add(time.Second)); d != 0 {
+	if d := a.delay("ann", now.Add(time.Second)); d != 0 {
 		t.Errorf("in the next second the reader rests for %s", d)
 	}
 }

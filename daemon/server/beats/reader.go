@@ -24,7 +24,7 @@ func (b *Receiver) read(ctx context.Context, s *socket) {
 		if err == nil && flags&unix.MSG_TRUNC == 0 && isSign(text[:n]) {
 			b.forward(ctx, s, senderOf(control[:size]))
 		}
-		pause(ctx, b.admission.rest(s.user, time.Now()))
+		pause(ctx, b.admission.delay(s.user, time.Now()))
 	}
 }
 

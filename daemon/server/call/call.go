@@ -106,14 +106,14 @@ func (c *Call) Did(a job.Action) {
 
 func (c *Call) store() {
 	if len(c.acts) > 0 && c.record != nil {
-		c.slot.rest() // the disk may be slow
+		c.slot.release() // the disk may be slow
 		c.record(c.acts)
 	}
 	c.acts = nil
 }
 
-// Rest lets other users compute while the caller reads.
-func (c *Call) Rest() { c.slot.rest() }
+// ReleaseQuery lets other users compute while the caller reads.
+func (c *Call) ReleaseQuery() { c.slot.release() }
 
 // Answer sends a document. Use AnswerRows for a list without a small limit.
 func (c *Call) Answer(document any) error {
@@ -160,7 +160,7 @@ var HTTPStatus = map[api.Kind]int{
 // disconnected or does not read.
 func (c *Call) Send(status int, contentType string, text []byte) {
 	c.store()
-	c.slot.rest()
+	c.slot.release()
 	http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(WriteTimeout))
 	c.Writer.Header().Set("Content-Type", contentType)
 	c.Writer.WriteHeader(status)

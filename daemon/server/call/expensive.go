@@ -73,8 +73,8 @@ func (s *slot) compute(ctx context.Context) error {
 	return ctx.Err() // also if both were ready: the caller has disconnected
 }
 
-// rest lets other users compute while the caller reads.
-func (s *slot) rest() {
+// release lets other users compute while the caller reads.
+func (s *slot) release() {
 	if s != nil && s.computing {
 		<-s.all.computing
 		s.computing = false
@@ -84,7 +84,7 @@ func (s *slot) rest() {
 // end releases the slot.
 func (s *slot) end() {
 	if s != nil {
-		s.rest()
+		s.release()
 		<-s.all.leave(s.key)
 	}
 }

@@ -20,7 +20,7 @@ func TestExpensiveQueriesAreOnePerUser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first.rest() // ann reads
+	first.release() // ann reads
 	if _, err := all.take(over, ann); err == nil {
 		t.Error("ann has two expensive queries at a time")
 	}
@@ -54,7 +54,7 @@ func TestExpensiveQueriesOfUnnamedUIDs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.end()
-	s.rest()
+	s.release()
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := all.take(over, Peer{UID: 100_002}); err == nil {
@@ -83,7 +83,7 @@ func TestExpensiveQueriesLeaveProcessors(t *testing.T) {
 	if _, err := all.take(over, Peer{Admin: true}); err != nil {
 		t.Errorf("an admin waits: %v", err)
 	}
-	slots[0].rest()
+	slots[0].release()
 	s, err := all.take(t.Context(), bob)
 	if err != nil {
 		t.Fatalf("bob waits for a reader: %v", err)

@@ -69,7 +69,7 @@ func (w *rowWriter) Write(part []byte) (int, error) {
 		w.c.Writer.Header().Set("Content-Type", "application/json")
 		w.c.Writer.WriteHeader(http.StatusOK)
 	}
-	w.c.slot.rest()
+	w.c.slot.release()
 	w.sent += len(part)
 	limit := w.begun.Add(WriteTimeout + time.Duration(w.sent/slowestRate)*time.Second)
 	http.NewResponseController(w.c.Writer).SetWriteDeadline(limit)

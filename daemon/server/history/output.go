@@ -34,7 +34,7 @@ func (s *Reader) Output(ctx context.Context, c *call.Call) error {
 		}
 	}
 	chunks = q.of(chunks)
-	c.Rest()
+	c.ReleaseQuery()
 	st := newStream(c)
 	st.control.SetWriteDeadline(time.Now().Add(call.WriteTimeout))
 	for i := range chunks {

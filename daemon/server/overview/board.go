@@ -100,7 +100,7 @@ func (b *Board) run(ctx context.Context) error {
 		if err := b.Round(ctx); err != nil {
 			return err
 		}
-		if err := b.rest(ctx); err != nil {
+		if err := b.waitForChange(ctx); err != nil {
 			return err
 		}
 	}
@@ -109,9 +109,9 @@ func (b *Board) run(ctx context.Context) error {
 // Wait waits until the totals that are being computed in the background are there.
 func (b *Board) Wait() { b.totals.work.Wait() }
 
-// rest waits until something can have changed, and at least for foldTime, so that changes are sent
+// waitForChange waits until something can have changed, and at least for foldTime, so that changes are sent
 // together.
-func (b *Board) rest(ctx context.Context) error {
+func (b *Board) waitForChange(ctx context.Context) error {
 	idle := time.NewTimer(min(max(b.Soonest().Sub(b.o.now()), shortIdle), LongIdle))
 	defer idle.Stop()
 	fold := time.NewTimer(foldTime)

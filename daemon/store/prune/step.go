@@ -115,7 +115,7 @@ func (p *pruning) step(ctx context.Context, f func() error) error {
 	err := f()
 	p.took(time.Since(begun))
 	if err == nil {
-		err = p.rest(ctx)
+		err = p.pause(ctx)
 	}
 	return err
 }
@@ -126,7 +126,7 @@ func (p *pruning) took(d time.Duration) {
 	p.spent += d
 }
 
-func (p *pruning) rest(ctx context.Context) error {
+func (p *pruning) pause(ctx context.Context) error {
 	if p.spent < stepTime {
 		return ctx.Err()
 	}
@@ -145,7 +145,7 @@ func (p *pruning) dropAll(ctx context.Context, text string, keys [][]driver.Valu
 		var n int
 		if n, err = p.drop(ctx, text, keys[dropped:]); err == nil {
 			dropped += n
-			err = p.rest(ctx)
+			err = p.pause(ctx)
 		}
 	}
 	return dropped, err
