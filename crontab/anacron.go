@@ -349,7 +349,7 @@ func (p *parser) aboveJob(id, command string) *context {
 	if p.matcher.MayMatch(id) {
 		return p.under(sidecar.Subject{Name: id, User: "root", Command: command})
 	}
-	return p.byItself()
+	return p.withoutSidecar()
 }
 
 // nameAfter sets the name of a job to its identifier, unless it has name= or the
@@ -397,10 +397,10 @@ func (p *parser) oncePer(above *context, period *timetable.Period) *section {
 	return &s
 }
 
-// standsIn returns the period of an entry that replaces anacron: its command uses
+// replacesAnacron returns the period of an entry that replaces anacron: its command uses
 // run-parts to run the scripts of /etc/cron.daily, cron.weekly or cron.monthly,
 // like the crontabs of Debian and RHEL. The entry keeps its times.
-func standsIn(command string) *timetable.Period {
+func replacesAnacron(command string) *timetable.Period {
 	if !strings.Contains(command, "run-parts") { // nearly all lines
 		return nil
 	}

@@ -56,7 +56,7 @@ func (p *parser) readEntry(at int) {
 	p.claimName(above)
 	e.Schedule, e.section = schedule, above.section
 	if p.config.StandIn && p.config.Format == System && !timetable.IsTimeless(schedule) {
-		if period := standsIn(p.Text[command:]); period != nil {
+		if period := replacesAnacron(p.Text[command:]); period != nil {
 			e.section = p.oncePer(above, period)
 		}
 	}
@@ -277,12 +277,12 @@ func (p *parser) above(at int) *context {
 	if p.matcher.MayMatch(name) {
 		return p.under(p.subjectAt(name, at))
 	}
-	return p.byItself()
+	return p.withoutSidecar()
 }
 
-// byItself returns the context of an entry on the current line from the crontab
+// withoutSidecar returns the context of an entry on the current line from the crontab
 // itself and [default] of the sidecar.
-func (p *parser) byItself() *context {
+func (p *parser) withoutSidecar() *context {
 	if len(p.block) > 0 {
 		return p.contextOf(p.block)
 	}

@@ -68,11 +68,11 @@ func (p *parser) under(s sidecar.Subject) *context {
 	over, parts, named := p.matcher.Over(s)
 	switch {
 	case len(over) == 0:
-		return p.byItself()
+		return p.withoutSidecar()
 	case len(p.block) > 0 || named:
 		return p.contextOf(p.block, over...)
 	}
-	common := p.byItself()
+	common := p.withoutSidecar()
 	if common.under == nil {
 		common.under = map[string]*context{}
 	}

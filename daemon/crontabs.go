@@ -89,13 +89,13 @@ func awaited(s spool.Snapshot) map[string]bool {
 	return crontabs
 }
 
-// tend reads tables again whenever they changed, until ctx ends.
-func (l *loop) tend(ctx context.Context) error {
-	return l.crontabs.source.Watch(ctx, func() { l.must(ctx, l.reload(ctx, false)) })
+// watchCrontabs reads tables again whenever they changed, until ctx ends.
+func (l *loop) watchCrontabs(ctx context.Context) error {
+	return l.crontabs.source.Watch(ctx, func() { l.reportReloadError(ctx, l.reload(ctx, false)) })
 }
 
-// must handles the result of reading crontabs if no caller waits for it.
-func (l *loop) must(ctx context.Context, err error) {
+// reportReloadError handles the result of reading crontabs if no caller waits for it.
+func (l *loop) reportReloadError(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil {
 		l.log.Error("the crontabs could not be read again", "error", err)
 	}
@@ -139,7 +139,7 @@ func (t *crontabs) location(name string) (*time.Location, error) {
 func (l *loop) firstEvents(ctx context.Context) ([]event.Event, []spool.Change) {
 	defer l.crontabs.reading.Unlock()
 	s := l.crontabs.current()
-	l.standsIn()
+	l.anacronRemoved()
 	l.announce(s)
 	soon, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
@@ -190,7 +190,7 @@ func (l *loop) reload(ctx context.Context, all bool) error {
 		changes = append(changes, event.BarUsers{Users: barred}) // first: a new crontab may have no valid user
 	}
 	if s.Changed || renewed {
-		if l.standsIn() {
+		if l.anacronRemoved() {
 			changes = append(changes, event.Stamps{Days: spool.ReadStamps(t.places.Stamps)})
 		}
 		load := l.loadOf(ctx, s.Crontabs)
@@ -219,8 +219,8 @@ func saved(changes []spool.Change) map[string]time.Time {
 	return at
 }
 
-// standsIn reports whether anacron was removed since it was asked before.
-func (l *loop) standsIn() bool {
+// anacronRemoved reports whether anacron was removed since it was asked before.
+func (l *loop) anacronRemoved() bool {
 	before := l.crontabs.anacron
 	l.crontabs.anacron = l.options.host() && l.crontabs.places.AnacronInstalled()
 	return before && !l.crontabs.anacron

@@ -203,7 +203,7 @@ func operate(ctx context.Context, o *Options, before *handover.Handover, service
 			return nil
 		})
 	}
-	tasks.Go(func() error { return l.tend(serving) })
+	tasks.Go(func() error { return l.watchCrontabs(serving) })
 
 	how, err := l.run(ctx, spawning.handBack())
 	l.chores.Wait()

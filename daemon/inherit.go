@@ -82,7 +82,7 @@ func (l *loop) inherit(ctx context.Context, before *handover.Handover, live []jo
 			continue
 		}
 		if !lives { // the history has its end, or it was found before
-			letGo(h)
+			closeDescriptors(h)
 			continue
 		}
 		delete(runs, h.Run)
@@ -102,7 +102,7 @@ func (l *loop) inherit(ctx context.Context, before *handover.Handover, live []jo
 			in.children = append(in.children, h)
 			l.manager.Keep(h.Run, h.Out, h.Err, h.PIDFD)
 		case slices.ContainsFunc(in.children, func(c handed.Run) bool { return c.Run == h.Run }):
-			letGo(h)
+			closeDescriptors(h)
 		default:
 			in.children = append(in.children, tailOf(h))
 		}
@@ -144,7 +144,7 @@ func (l *loop) leaveTails() error {
 // tailOf makes a tail of what was found of a run whose end is known. Its pipes
 // are opened by their names.
 func tailOf(h handed.Run) handed.Run {
-	letGo(h)
+	closeDescriptors(h)
 	return handed.Run{Run: h.Run, Job: h.Job, User: h.User, Tail: true, OutputMax: h.OutputMax}
 }
 
@@ -196,8 +196,8 @@ func (l *loop) unrecorded(ctx context.Context, left runoutput.Left, limit int) (
 	return r.User, output, nil
 }
 
-// letGo closes the remaining descriptors of a run that is not awaited.
-func letGo(h handed.Run) {
+// closeDescriptors closes the remaining descriptors of a run that is not awaited.
+func closeDescriptors(h handed.Run) {
 	for _, fd := range shim.Files(&h) {
 		_ = syscall.Close(fd) // nothing was written to it
 	}

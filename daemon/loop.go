@@ -224,7 +224,7 @@ func (l *loop) run(ctx context.Context, early []event.Event) (departure, error) 
 				if s == syscall.SIGHUP {
 					reloads.Go(func() {
 						l.auditSignal(life)
-						l.must(life, l.reload(life, true))
+						l.reportReloadError(life, l.reload(life, true))
 					})
 				}
 			}

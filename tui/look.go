@@ -18,15 +18,15 @@ type Look struct {
 	Still   bool // nothing moves by itself
 }
 
-// Wishes are the preferences that flags set. The environment sets the rest.
-type Wishes struct {
+// FlagPreferences are the preferences that flags set. The environment sets the rest.
+type FlagPreferences struct {
 	Color string // auto, always, never; empty: auto
 	ASCII bool
 	TTY   bool // the output is a terminal
 }
 
 // FindLook decides by flags, then by the environment.
-func FindLook(w Wishes, env func(string) string) Look {
+func FindLook(w FlagPreferences, env func(string) string) Look {
 	return Look{
 		profile: findProfile(w, env),
 		Theme:   env("CRONRING_THEME"),
@@ -48,7 +48,7 @@ func Capable(env func(string) string) bool {
 
 // findProfile returns the colour profile. The first of these that is set decides: the
 // flag, CRONRING_COLOR, NO_COLOR, CLICOLOR_FORCE, the terminal.
-func findProfile(w Wishes, env func(string) string) colorprofile.Profile {
+func findProfile(w FlagPreferences, env func(string) string) colorprofile.Profile {
 	for _, word := range []string{w.Color, env("CRONRING_COLOR")} {
 		switch word {
 		case "always":
@@ -83,7 +83,7 @@ func terminalProfile(env func(string) string) colorprofile.Profile {
 
 // findTier returns the characters to use, by the user's preference, the locale, and
 // the terminal's font.
-func findTier(w Wishes, env func(string) string) canvas.Tier {
+func findTier(w FlagPreferences, env func(string) string) canvas.Tier {
 	if w.ASCII {
 		return canvas.ASCII
 	}

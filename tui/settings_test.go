@@ -24,11 +24,11 @@ func TestEnvironmentOverridesTheThemeOfTheSettings(t *testing.T) {
 	env := map[string]string{"COLORTERM": "truecolor", "TERM": "xterm"}
 	get := func(name string) string { return env[name] }
 	light := &settings.Settings{Theme: "light"}
-	if l := FindLook(Wishes{TTY: true}, get); l.palette(light).roles != themes["light"] {
+	if l := FindLook(FlagPreferences{TTY: true}, get); l.palette(light).roles != themes["light"] {
 		t.Error("the theme is not that of the settings")
 	}
 	env["CRONRING_THEME"] = "dark"
-	if l := FindLook(Wishes{TTY: true}, get); l.palette(light).roles != themes["dark"] {
+	if l := FindLook(FlagPreferences{TTY: true}, get); l.palette(light).roles != themes["dark"] {
 		t.Error("the theme is not that of the environment")
 	}
 }

@@ -163,7 +163,7 @@ func (e *Engine) occurrence(slot int, due time.Time, t job.Trigger, cause job.Re
 func (e *Engine) host() *gate.Host {
 	e.gates = gate.Host{
 		Now: e.now.Wall, Node: e.node, Labels: e.labels, Jobs: e.jobs, Barred: e.barred, Holds: e.holds, Ledgers: e.ledgers, Stamps: e.stamps,
-		Blackouts: e.blackouts, Live: e.live, ByJob: e.byJob, Unstarted: e.stalled, QueueMax: e.slots.Limits.QueueMax, Starting: e.serving.asker,
+		Blackouts: e.blackouts, Live: e.live, ByJob: e.byJob, Unstarted: e.stalled, QueueMax: e.slots.Limits.QueueMax, Starting: e.dispatching.asker,
 	}
 	return &e.gates
 }

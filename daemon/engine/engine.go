@@ -82,17 +82,17 @@ type Engine struct {
 	pending []int         // slots that are due and wait for room in a step, in order
 	caught  agenda.Pace
 
-	live    map[job.RunID]*live.Run
-	byJob   map[job.ID][]*live.Run // the same, oldest first
-	stalled live.Unstarted         // the live runs without a process, counted by user
-	timers  agenda.Timers
-	holds   job.Holds
-	ledgers map[job.Owned]job.Ledger
-	slots   *slots.Queue
-	serving serving
-	fills   backfill.Active
-	node    string
-	labels  map[string]string
+	live        map[job.RunID]*live.Run
+	byJob       map[job.ID][]*live.Run // the same, oldest first
+	stalled     live.Unstarted         // the live runs without a process, counted by user
+	timers      agenda.Timers
+	holds       job.Holds
+	ledgers     map[job.Owned]job.Ledger
+	slots       *slots.Queue
+	dispatching dispatchState
+	fills       backfill.Active
+	node        string
+	labels      map[string]string
 
 	blackouts timetable.Blackouts
 	unfit     map[*option.Options]string // see Load
@@ -168,7 +168,7 @@ func (e *Engine) Step(now job.Moment, events ...event.Event) []effect.Effect {
 
 func (e *Engine) step(now job.Moment, answers []exchange.Answer, events []event.Event) []effect.Effect {
 	e.readClock(now)
-	e.serving.left = startsPerStep * e.pace
+	e.dispatching.left = startsPerStep * e.pace
 	for _, a := range answers {
 		e.handleAnswer(a)
 		e.startNext()
@@ -251,7 +251,7 @@ func (e *Engine) Wake() time.Time {
 		return e.now.Wall
 	}
 	if !e.draining {
-		if len(e.pending) > 0 || e.serving.left == 0 && e.slots.HasNext() || e.fills.Busy {
+		if len(e.pending) > 0 || e.dispatching.left == 0 && e.slots.HasNext() || e.fills.Busy {
 			return e.now.Wall
 		}
 		wake = e.sooner(e.sooner(e.sooner(e.sooner(e.sooner(e.agenda.Next(), e.nextDelayed), e.nextResume), e.slots.Wake), e.fills.Wake), func() (time.Duration, bool) { return e.ring.wakeAt(e.now) })

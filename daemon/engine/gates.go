@@ -225,8 +225,8 @@ func (e *Engine) unask(r *live.Run) {
 // rest, as with the firing of schedules.
 const startsPerStep = 64
 
-// serving is the state of dispatch.
-type serving struct {
+// dispatchState is the state of dispatch.
+type dispatchState struct {
 	left   int       // how many waiting runs can still start in this step
 	chosen *live.Run // the run that is being served
 	asker  *live.Run // the run for which dispatch looks for a slot
@@ -238,7 +238,7 @@ func (e *Engine) needsSlot(r *live.Run) bool { return e.slots.Limits.Bind(r.User
 // passSlots is the gate of slots. No run passes it while the daemon drains.
 func (e *Engine) passSlots(r *live.Run) (passes bool) {
 	switch {
-	case r == e.serving.chosen:
+	case r == e.dispatching.chosen:
 		return true
 	case e.draining:
 		e.lineUp(r)
@@ -280,7 +280,7 @@ func (e *Engine) overflow(user string) {
 // dispatch continues waiting runs in order, as long as there are free slots. It stops
 // when it reaches asker, and reports whether it did.
 func (e *Engine) dispatch(asker *live.Run) bool {
-	s := &e.serving
+	s := &e.dispatching
 	if s.chosen != nil || e.draining || !e.slots.Ready(e.now.Up) {
 		return false
 	}

@@ -59,7 +59,7 @@ func (f followed) Read(p []byte) (int, error) {
 }
 
 // Close releases output that will not be read.
-func (f followed) Close() error { return letGo(f.output) }
+func (f followed) Close() error { return closeOutput(f.output) }
 
 // dropCR leaves out each carriage return.
 type dropCR struct{ from io.Reader }
@@ -76,12 +76,12 @@ func (d dropCR) Read(p []byte) (int, error) {
 }
 
 // Close releases output that will not be read.
-func (d dropCR) Close() error { return letGo(d.from) }
+func (d dropCR) Close() error { return closeOutput(d.from) }
 
 // Close releases output that will not be read.
-func (c *capped) Close() error { return letGo(c.from) }
+func (c *capped) Close() error { return closeOutput(c.from) }
 
-func letGo(output io.Reader) error {
+func closeOutput(output io.Reader) error {
 	if c, ok := output.(io.Closer); ok {
 		return c.Close()
 	}

@@ -20,7 +20,7 @@ func (l *Message) Text() []byte {
 }
 
 // Close releases output that will not be read.
-func (l *Message) Close() { _ = letGo(l.Body) } // it was read, or is not wanted
+func (l *Message) Close() { _ = closeOutput(l.Body) } // it was read, or is not wanted
 
 // Excerpt returns the first bytes of what a mailer printed, as one line.
 func Excerpt(output string) string {

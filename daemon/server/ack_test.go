@@ -115,11 +115,11 @@ func TestFailureOutlastsAnotherOwnerOfTheName(t *testing.T) {
 	w.Load(bobs)
 	live(w, "0")
 	w.Load(anns)
-	all, err := jobstate.Collect(s.states.Census(context.Background(), w.call(s, annUID), []int{0}))
+	all, err := jobstate.Collect(s.states.Statuses(context.Background(), w.call(s, annUID), []int{0}))
 	if err != nil || all[0].State != job.StateFailing || all[0].Last == nil || all[0].Last.User != "ann" {
 		t.Errorf("to ann: %+v, %v, want a job that fails", all[0].Status, err)
 	}
-	if all, err = jobstate.Collect(s.states.Census(context.Background(), w.call(s, 0), []int{0})); err != nil || all[0].State != job.StateOK || all[0].Last.User != "bob" {
+	if all, err = jobstate.Collect(s.states.Statuses(context.Background(), w.call(s, 0), []int{0})); err != nil || all[0].State != job.StateOK || all[0].Last.User != "bob" {
 		t.Errorf("to root: %+v, %v, want the run of bob", all[0].Status, err)
 	}
 }

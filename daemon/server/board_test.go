@@ -108,7 +108,7 @@ func (r *reader) check(when string) {
 	r.t.Helper()
 	c := r.w.call(r.s, r.uid)
 	jobs := c.Visible()
-	all, err := jobstate.Collect(r.s.states.Census(context.Background(), c, jobs))
+	all, err := jobstate.Collect(r.s.states.Statuses(context.Background(), c, jobs))
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -119,15 +119,15 @@ func (m *Manager) await(ctx context.Context, spec Spec, e *helperConn) (note str
 		case said.ready && (e.over || ended):
 			return said.note, nil
 		case ended:
-			return "", whyNot(s, spec.PAMName)
+			return "", startError(s, spec.PAMName)
 		case ctx.Err() != nil:
 			return "", fmt.Errorf("PAM did not open the session of %s in time: %w", spec.User, ctx.Err())
 		}
 	}
 }
 
-// whyNot returns an error that explains why a unit ended before it executed the job.
-func whyNot(s state, pamName string) error {
+// startError returns an error that explains why a unit ended before it executed the job.
+func startError(s state, pamName string) error {
 	o := s.outcome(false) // for systemd, every exit status is a success
 	switch {
 	case o.Kind == job.NotStarted && o.Error == setupStep(pamStatus):

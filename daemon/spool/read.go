@@ -112,7 +112,7 @@ func sameLink(f *facts) error {
 	if err := unix.Lstat(f.path, &st); err != nil {
 		return pathError("lstat", f.path, err)
 	}
-	if shapeOf(&st) != shapeOf(f.link) {
+	if fingerprintOf(&st) != fingerprintOf(f.link) {
 		return pathError("open", f.path, unix.EAGAIN)
 	}
 	return nil

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// shape holds the properties of an inode that change with the file. The change time cannot be set
+// fingerprint holds the properties of an inode that change with the file. The change time cannot be set
 // by users, so an edit that restores size and modification time is still detected.
-type shape struct {
+type fingerprint struct {
 	dev, ino     uint64
 	mode, uid    uint32
 	links        uint64
@@ -21,34 +21,34 @@ type shape struct {
 	mtime, ctime int64 // nanoseconds
 }
 
-func shapeOf(st *unix.Stat_t) shape {
-	return shape{
+func fingerprintOf(st *unix.Stat_t) fingerprint {
+	return fingerprint{
 		dev: uint64(st.Dev), ino: st.Ino, mode: uint32(st.Mode), uid: st.Uid, links: uint64(st.Nlink), size: st.Size,
 		mtime: st.Mtim.Nano(), ctime: st.Ctim.Nano(),
 	}
 }
 
-func (s shape) isLink() bool { return s.mode&unix.S_IFMT == unix.S_IFLNK }
+func (s fingerprint) isLink() bool { return s.mode&unix.S_IFMT == unix.S_IFLNK }
 
-// look holds the shape of a path, and of its target if it is a symbolic link.
-type look struct{ self, target shape }
+// pathFingerprint holds the shape of a path, and of its target if it is a symbolic link.
+type pathFingerprint struct{ self, target fingerprint }
 
 // lookAt looks at a name in an open directory, or at a path with unix.AT_FDCWD.
 // What a broken link leads to has the zero shape.
-func lookAt(dir int, name string) (look, error) {
+func lookAt(dir int, name string) (pathFingerprint, error) {
 	var st unix.Stat_t
 	if err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		return look{}, err
+		return pathFingerprint{}, err
 	}
-	l := look{self: shapeOf(&st)}
+	l := pathFingerprint{self: fingerprintOf(&st)}
 	if l.self.isLink() && unix.Fstatat(dir, name, &st, 0) == nil {
-		l.target = shapeOf(&st)
+		l.target = fingerprintOf(&st)
 	}
 	return l, nil
 }
 
 // saved returns when the file was changed, or put in its place.
-func (l look) saved() time.Time { return time.Unix(0, max(l.self.ctime, l.target.ctime)) }
+func (l pathFingerprint) saved() time.Time { return time.Unix(0, max(l.self.ctime, l.target.ctime)) }
 
 // freshness is how old a change must be so that the next one certainly has another time: clocks of
 // file systems tick every few milliseconds, or every two seconds.
@@ -57,7 +57,7 @@ const freshness = 2 * time.Second
 // fresh reports whether the next change may leave the same look. A change that
 // lies well ahead was made before the clock was set back: the next one will
 // have an earlier time.
-func (l look) fresh(now time.Time, within time.Duration) bool {
+func (l pathFingerprint) fresh(now time.Time, within time.Duration) bool {
 	near := func(ctime int64) bool {
 		age := now.UnixNano() - ctime
 		return age < int64(within) && -age < int64(within)
@@ -68,7 +68,7 @@ func (l look) fresh(now time.Time, within time.Duration) bool {
 // found is a file that a scan came across.
 type found struct {
 	candidate
-	look look
+	look pathFingerprint
 }
 
 // placeholder keeps dpkg from deleting an empty directory. Every Debian host has it, so it is not
@@ -155,7 +155,7 @@ func (t trust) unlisted(k kind, path string, err error) *Refusal {
 }
 
 // regular reports whether what is looked at is a regular file in the end.
-func (l look) regular() bool {
+func (l pathFingerprint) regular() bool {
 	end := l.self
 	if end.isLink() {
 		end = l.target
@@ -165,7 +165,7 @@ func (l look) regular() bool {
 
 // leadsTo returns the target of a symbolic link, even if it does not exist, or "" if path is not a
 // link.
-func leadsTo(path string, l look) string {
+func leadsTo(path string, l pathFingerprint) string {
 	if !l.self.isLink() {
 		return ""
 	}

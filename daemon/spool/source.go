@@ -125,7 +125,7 @@ type Change struct {
 // file is one file of a Source.
 type file struct {
 	candidate
-	look        look
+	look        pathFingerprint
 	again       bool // check again even if nothing seems to have changed
 	owner       account.Account
 	unknown     error             // why the owner is not known
@@ -324,7 +324,7 @@ func (s *Source) look() *scanned {
 
 // refresh reads the file if it may have changed, and adds what became of it to
 // the changes.
-func (s *Source) refresh(f *file, l look, owners map[string]owner, changes []Change) []Change {
+func (s *Source) refresh(f *file, l pathFingerprint, owners map[string]owner, changes []Change) []Change {
 	other := f.kind == userCrontab && f.takeOwner(owners[f.name])
 	if other || f.again || f.look != l || s.isStale(f) && f.file.Truncated() {
 		return s.read(f, l, changes)
@@ -398,8 +398,8 @@ func isUnknown(err error) bool {
 	return ok
 }
 
-func (s *Source) read(f *file, l look, changes []Change) []Change {
-	if f.kind == namedCrontab && f.file != nil && l.self != (shape{}) && !l.regular() {
+func (s *Source) read(f *file, l pathFingerprint, changes []Change) []Change {
+	if f.kind == namedCrontab && f.file != nil && l.self != (fingerprint{}) && !l.regular() {
 		// A pipe can be read only once.
 		s.renew(f)
 		return changes

@@ -211,10 +211,10 @@ func TestLookIsFreshNearItsChange(t *testing.T) {
 		-time.Hour: false, // the clock was set back
 	} {
 		at := now.Add(-age).UnixNano()
-		if got := (look{self: shape{ctime: at}}).fresh(now, freshness); got != want {
+		if got := (pathFingerprint{self: fingerprint{ctime: at}}).fresh(now, freshness); got != want {
 			t.Errorf("changed %v ago: fresh %t, want %t", age, got, want)
 		}
-		if got := (look{self: shape{}, target: shape{ctime: at}}).fresh(now, freshness); got != want {
+		if got := (pathFingerprint{self: fingerprint{}, target: fingerprint{ctime: at}}).fresh(now, freshness); got != want {
 			t.Errorf("target changed %v ago: fresh %t, want %t", age, got, want)
 		}
 	}

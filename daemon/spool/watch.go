@@ -108,11 +108,11 @@ type watch struct {
 // watched is a directory that the kernel watches for us.
 type watched struct {
 	id        [2]uint64 // device and inode
-	interests []interest
+	interests []nameFilter
 }
 
-// interest is the names in a directory that matter.
-type interest struct {
+// nameFilter is the names in a directory that matter.
+type nameFilter struct {
 	accept func(name string) bool
 	way    bool // on the path to a directory that must be watched
 }
@@ -244,7 +244,7 @@ func (w *watch) sync(now time.Time) {
 
 // add watches one directory. A second add does nothing, and a directory that replaced another is
 // watched instead of it.
-func (w *watch) add(dir string, interests []interest, now time.Time) error {
+func (w *watch) add(dir string, interests []nameFilter, now time.Time) error {
 	if err := w.w.Add(dir); err != nil {
 		return err
 	}
@@ -262,7 +262,7 @@ func (w *watch) add(dir string, interests []interest, now time.Time) error {
 
 // plan is the directories to watch, and which names in them matter.
 type plan struct {
-	dirs   map[string][]interest
+	dirs   map[string][]nameFilter
 	notice string
 }
 
@@ -280,7 +280,7 @@ func (s *Source) plan() plan {
 	s.mu.Lock()
 	targets, o := s.targets, s.options
 	s.mu.Unlock()
-	p := plan{dirs: map[string][]interest{}}
+	p := plan{dirs: map[string][]nameFilter{}}
 	for _, path := range o.CalendarFiles {
 		p.file(path)
 	}
@@ -328,22 +328,22 @@ func exactly(name string) func(string) bool {
 // directory watches a directory, and the one above it to notice its replacement. If it does not
 // exist yet, it watches the nearest existing directory above for the next part of the path.
 func (p *plan) directory(dir string, accept func(string) bool) {
-	i := interest{accept: accept}
+	i := nameFilter{accept: accept}
 	for !p.watch(dir, i) {
 		above := filepath.Dir(dir)
 		if above == dir {
 			return
 		}
-		dir, i = above, interest{exactly(filepath.Base(dir)), true}
+		dir, i = above, nameFilter{exactly(filepath.Base(dir)), true}
 	}
 	if above := filepath.Dir(dir); above != dir {
-		p.watch(above, interest{exactly(filepath.Base(dir)), true})
+		p.watch(above, nameFilter{exactly(filepath.Base(dir)), true})
 	}
 }
 
 // watch returns false if the directory does not exist. The kernel reports events with the real
 // path.
-func (p *plan) watch(dir string, i interest) bool {
+func (p *plan) watch(dir string, i nameFilter) bool {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return false

@@ -18,7 +18,7 @@ import (
 type hostZone struct {
 	localtime, timezone string // /etc/localtime, /etc/timezone
 	location            *time.Location
-	looks               [2]look
+	looks               [2]pathFingerprint
 	fresh               bool
 }
 
@@ -33,7 +33,7 @@ func (z *hostZone) refresh(now time.Time) bool {
 		}
 		return false
 	}
-	var looks [2]look
+	var looks [2]pathFingerprint
 	looks[0], _ = lookAt(unix.AT_FDCWD, z.localtime)
 	looks[1], _ = lookAt(unix.AT_FDCWD, z.timezone)
 	if z.location != nil && !z.fresh && looks == z.looks {

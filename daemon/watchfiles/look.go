@@ -43,7 +43,7 @@ func (l *look) walk(path string, rest []string, f target) error {
 			f.pattern = first
 			d.files = append(d.files, f)
 		}
-		return l.ifThere(err)
+		return l.ignoreMissing(err)
 	}
 	if hasWildcard(first) {
 		return l.walkAll(path, first, rest, f)
@@ -65,7 +65,7 @@ func (l *look) walkAll(path, pattern string, rest []string, f target) error {
 	if err := l.await(path, pattern); err != nil {
 		return err
 	}
-	return l.ifThere(eachName(path, func(name string) error {
+	return l.ignoreMissing(eachName(path, func(name string) error {
 		if !matches(pattern, name) {
 			return nil
 		}
@@ -87,11 +87,11 @@ func (l *look) await(path, pattern string) error {
 	if err == nil && !slices.Contains(d.awaited, pattern) {
 		d.awaited = append(d.awaited, pattern)
 	}
-	return l.ifThere(err)
+	return l.ignoreMissing(err)
 }
 
-// ifThere ignores that a directory has just been removed: the globs are looked at again.
-func (l *look) ifThere(err error) error {
+// ignoreMissing ignores that a directory has just been removed: the globs are looked at again.
+func (l *look) ignoreMissing(err error) error {
 	if isMissing(err) {
 		l.tree.changed = true
 		return nil

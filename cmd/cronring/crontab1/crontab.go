@@ -148,7 +148,7 @@ func (c *Program) remove(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.args.ask && !c.asked("crontab: really delete "+display.Text(c.userName())+"'s crontab? (y/n) ") {
+	if c.args.ask && !c.confirmed("crontab: really delete "+display.Text(c.userName())+"'s crontab? (y/n) ") {
 		return nil
 	}
 	done, err := t.RemoveCrontab(ctx, c.args.user)
@@ -352,14 +352,14 @@ func (c *Program) report(err error) int {
 // printf talks to the person.
 func (c *Program) printf(format string, args ...any) { fmt.Fprintf(c.err, format+"\n", args...) }
 
-// asked puts a question until it is answered with yes or no; the end of the
+// confirmed puts a question until it is answered with yes or no; the end of the
 // input is a no.
-func (c *Program) asked(question string) bool {
-	return c.askedOr(question, func() { fmt.Fprint(c.out, "Please enter Y or N: ") })
+func (c *Program) confirmed(question string) bool {
+	return c.confirmedOr(question, func() { fmt.Fprint(c.out, "Please enter Y or N: ") })
 }
 
-// askedOr is asked with another complaint about answers that are neither.
-func (c *Program) askedOr(question string, neither func()) bool {
+// confirmedOr is asked with another complaint about answers that are neither.
+func (c *Program) confirmedOr(question string, neither func()) bool {
 	fmt.Fprint(c.out, question)
 	for {
 		answer, ok := cli.ReadAnswer(c.in)

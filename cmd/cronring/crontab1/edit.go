@@ -85,7 +85,7 @@ func (c *Program) editDraft(ctx context.Context, t crontabs, d *Draft, base stri
 		if err := c.check(d.Path, string(text)); err != nil {
 			c.printf("%s", err)
 			const retry = "Do you want to retry the same edit? (y/n) "
-			if c.askedOr(retry, func() { c.printf("Enter Y or N"); fmt.Fprint(c.out, retry) }) {
+			if c.confirmedOr(retry, func() { c.printf("Enter Y or N"); fmt.Fprint(c.out, retry) }) {
 				continue
 			}
 			return c.leave(d, messageError{})
@@ -110,7 +110,7 @@ func (c *Program) installDraft(ctx context.Context, t crontabs, text []byte, pat
 		if e != nil || now.Sum == base {
 			return err
 		}
-		if !c.asked("crontab: " + display.Text(now.User) + "'s crontab was changed while you edited it. Install yours over it? (y/n) ") {
+		if !c.confirmed("crontab: " + display.Text(now.User) + "'s crontab was changed while you edited it. Install yours over it? (y/n) ") {
 			return messageError{}
 		}
 		base = now.Sum
@@ -134,14 +134,14 @@ func (c *Program) leave(d *Draft, err error) error {
 	return messageError{"crontab: edits left in " + display.Text(d.Path)}
 }
 
-// unopened is the error, in cron's words, for a draft that cannot be read after the edit.
-type unopened struct{ err error }
+// unreadableDraft is the error, in cron's words, for a draft that cannot be read after the edit.
+type unreadableDraft struct{ err error }
 
-func (e unopened) Error() string {
+func (e unreadableDraft) Error() string {
 	return "Can't open tempfile after edit: " + errnoText(e.err) + "\nError while editing crontab"
 }
 
-func (e unopened) Unwrap() error { return e.err }
+func (e unreadableDraft) Unwrap() error { return e.err }
 
 // Draft is a table in the making: a file in a directory that only the caller
 // can enter.
@@ -184,7 +184,7 @@ func (d *Draft) Close() {
 func (d *Draft) Read() ([]byte, error) {
 	fd, err := unix.Openat(int(d.dir.Fd()), "crontab", unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, unopened{err}
+		return nil, unreadableDraft{err}
 	}
 	f := os.NewFile(uintptr(fd), d.Path)
 	defer f.Close()

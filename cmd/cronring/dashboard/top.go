@@ -110,7 +110,7 @@ func top(a *cli.App, cmd *cobra.Command, f *topFlags) error {
 		socket = api.FindSocket(os.Getenv)
 	}
 	preferred := settings.Open(settings.Path(os.Getenv))
-	look := tui.FindLook(tui.Wishes{Color: a.Color.String(), ASCII: f.ascii, TTY: a.Terminal}, os.Getenv)
+	look := tui.FindLook(tui.FlagPreferences{Color: a.Color.String(), ASCII: f.ascii, TTY: a.Terminal}, os.Getenv)
 	diagnostics := slices.Clone(preferred.Problems)
 	viewFile, recentFile, hintsFile := tui.ViewFile(os.Getenv), tui.RecentFile(os.Getenv), tui.HintsFile(os.Getenv)
 	if a.Demo {

@@ -58,7 +58,7 @@ func (s *Actor) failing(ctx context.Context, c *call.Call, r api.AckRequest) ([]
 		}
 	}
 	var failed []jobstate.Numbered
-	for st, err := range s.states.Census(ctx, c, jobs) {
+	for st, err := range s.states.Statuses(ctx, c, jobs) {
 		switch {
 		case err != nil:
 			return nil, err

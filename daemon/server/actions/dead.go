@@ -165,7 +165,7 @@ func (s *Actor) deadLettersBy(ctx context.Context, c *call.Call, verb, text stri
 		case !ok:
 			return nil, noDeadLetter(verb, "run "+r.ID.String())
 		}
-		return []api.DeadLetter{posted(l)}, nil
+		return []api.DeadLetter{apiDeadLetter(l)}, nil
 	}
 	var ids []job.ID
 	found, err := s.find.ResolveOne(ctx, c, verb, text)
@@ -196,13 +196,13 @@ func (s *Actor) deadLettersOf(ctx context.Context, c *call.Call, jobs []job.ID, 
 	letters := make([]api.DeadLetter, 0, len(found))
 	for _, l := range found {
 		if c.SeesRun(l.Run) {
-			letters = append(letters, posted(l))
+			letters = append(letters, apiDeadLetter(l))
 		}
 	}
 	return letters, nil
 }
 
-func posted(l store.DeadLetter) api.DeadLetter {
+func apiDeadLetter(l store.DeadLetter) api.DeadLetter {
 	return api.DeadLetter{Run: l.Run, Since: l.At, Why: l.Why}
 }
 

@@ -55,7 +55,7 @@ func (s *Analyst) Timeline(ctx context.Context, c *call.Call) error {
 
 // lines draws the past and the future of jobs.
 func (s *Analyst) lines(ctx context.Context, c *call.Call, a axis, jobs []int) ([]*line, error) {
-	counts, err := jobstate.Collect(s.states.Census(ctx, c, jobs))
+	counts, err := jobstate.Collect(s.states.Statuses(ctx, c, jobs))
 	if err != nil {
 		return nil, err
 	}

@@ -89,7 +89,7 @@ func (s *Informer) nodes(ctx context.Context, c *call.Call, jobs []int) iter.Seq
 				yield(api.Node{}, err)
 				return
 			}
-			for st, err := range s.states.Census(ctx, c, page) {
+			for st, err := range s.states.Statuses(ctx, c, page) {
 				if err != nil {
 					yield(api.Node{}, err)
 					return

@@ -32,7 +32,7 @@ func (s *Informer) List(ctx context.Context, c *call.Call) error {
 		return err
 	}
 	return call.AnswerRows(ctx, c, "jobs", func(yield func(job.Status, error) bool) {
-		for st, err := range s.states.Census(ctx, c, list) {
+		for st, err := range s.states.Statuses(ctx, c, list) {
 			if (err != nil || asksForState(c, st.State, st.Hold != nil)) && !yield(st.Status, err) {
 				return
 			}
@@ -94,7 +94,7 @@ func (s *Informer) Show(ctx context.Context, c *call.Call) error {
 	if err != nil {
 		return err
 	}
-	found, err := jobstate.Collect(s.states.Census(ctx, c, []int{i}))
+	found, err := jobstate.Collect(s.states.Statuses(ctx, c, []int{i}))
 	if err != nil {
 		return err
 	}

@@ -84,8 +84,8 @@ func (s *Jobs) States(ctx context.Context, c *call.Call, jobs []int) iter.Seq2[S
 	}
 }
 
-// Census yields the status of jobs, in the order given. An error is the last item.
-func (s *Jobs) Census(ctx context.Context, c *call.Call, jobs []int) iter.Seq2[Numbered, error] {
+// Statuses yields the status of jobs, in the order given. An error is the last item.
+func (s *Jobs) Statuses(ctx context.Context, c *call.Call, jobs []int) iter.Seq2[Numbered, error] {
 	return func(yield func(Numbered, error) bool) {
 		live, where := c.LiveByJob(), s.Whereabouts(c.View)
 		for page := range slices.Chunk(jobs, censusPage) {

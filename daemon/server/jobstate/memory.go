@@ -22,22 +22,22 @@ type memory struct {
 
 	mu    sync.Mutex
 	names *Numbering // nil: not used yet
-	known
+	pastCache
 	filling  bool
 	missed   update // updates that arrived during filling
 	ends     int    // of runs
 	watchers map[*Watcher]struct{}
 }
 
-// known holds the past of jobs, by number.
-type known struct {
+// pastCache holds the past of jobs, by number.
+type pastCache struct {
 	lasts   []lastRun
 	endings map[int32]string // of failed runs
 	own     map[int32]Past   // if the newest run was another user's: the newest of its own
 }
 
-func newKnown(jobs int) *known {
-	return &known{lasts: make([]lastRun, jobs), endings: map[int32]string{}, own: map[int32]Past{}}
+func newPastCache(jobs int) *pastCache {
+	return &pastCache{lasts: make([]lastRun, jobs), endings: map[int32]string{}, own: map[int32]Past{}}
 }
 
 // lastRun is the newest ended run of a job.
@@ -118,7 +118,7 @@ func (m *memory) takeEnd(r *job.Run) {
 		m.missed.ended = append(m.missed.ended, r)
 	}
 	if m.names != nil {
-		m.names.takeEnd(r, &m.known)
+		m.names.takeEnd(r, &m.pastCache)
 	}
 }
 
@@ -127,13 +127,13 @@ func (m *memory) takeStreak(l job.Ledger) {
 		m.missed.streaks = append(m.missed.streaks, l)
 	}
 	if m.names != nil {
-		m.names.takeStreak(l, &m.known)
+		m.names.takeStreak(l, &m.pastCache)
 	}
 }
 
 // takeEnd stores the end of a run, unless a newer one is known. So the order of ends does not
 // matter.
-func (n *Numbering) takeEnd(r *job.Run, k *known) {
+func (n *Numbering) takeEnd(r *job.Run, k *pastCache) {
 	slot, ok := n.slot(r.Job)
 	if !ok {
 		return
@@ -162,7 +162,7 @@ func (n *Numbering) takeEnd(r *job.Run, k *known) {
 }
 
 // past returns the newest ended run of a job.
-func (k *known) past(slot int32) Past {
+func (k *pastCache) past(slot int32) Past {
 	p := Past{lastRun: k.lasts[slot]}
 	if p.Failed {
 		p.Ending = k.endings[slot]
@@ -170,7 +170,7 @@ func (k *known) past(slot int32) Past {
 	return p
 }
 
-func (k *known) put(slot int32, p Past) {
+func (k *pastCache) put(slot int32, p Past) {
 	k.lasts[slot] = p.lastRun
 	if p.Failed {
 		k.endings[slot] = p.Ending
@@ -179,7 +179,7 @@ func (k *known) put(slot int32, p Past) {
 	}
 }
 
-func (n *Numbering) takeStreak(l job.Ledger, k *known) {
+func (n *Numbering) takeStreak(l job.Ledger, k *pastCache) {
 	if slot, ok := n.slot(l.Job); ok && l.User == n.View.Entry(int(slot)).User() {
 		k.lasts[slot].Streak, k.lasts[slot].Success = int32(l.Bad), max(k.lasts[slot].Success, nanosOf(l.Success))
 	}
@@ -220,7 +220,7 @@ func (m *memory) read(to []Past, names *Numbering, slots []int32, admin bool) (a
 }
 
 // pastFor is past as an admin, or else the account of the job, may know it.
-func (k *known) pastFor(slot int32, admin bool) Past {
+func (k *pastCache) pastFor(slot int32, admin bool) Past {
 	p := k.past(slot)
 	if p.foreign && !admin {
 		streak, success := p.Streak, p.Success
@@ -298,7 +298,7 @@ func (m *memory) refill(ctx context.Context, before, next *Numbering) error {
 		m.filling, m.missed = false, update{}
 		m.mu.Unlock()
 	}()
-	k := newKnown(len(next.Order))
+	k := newPastCache(len(next.Order))
 	missing := m.keep(before, next, k)
 	if err := m.ask(ctx, next, missing, k); err != nil {
 		return err
@@ -311,7 +311,7 @@ func (m *memory) refill(ctx context.Context, before, next *Numbering) error {
 	for _, l := range m.missed.streaks {
 		next.takeStreak(l, k)
 	}
-	m.names, m.known = next, *k
+	m.names, m.pastCache = next, *k
 	for w := range m.watchers {
 		clear(w.dirty) // its numbers are those of before
 	}
@@ -321,7 +321,7 @@ func (m *memory) refill(ctx context.Context, before, next *Numbering) error {
 
 // keep copies the data of remaining jobs, and returns the numbers of the others. It releases the
 // lock from time to time, so that the loop can proceed.
-func (m *memory) keep(before, next *Numbering, k *known) (missing []int32) {
+func (m *memory) keep(before, next *Numbering, k *pastCache) (missing []int32) {
 	const some = 4096
 	type pair struct{ from, to int32 }
 	var pairs []pair
@@ -350,7 +350,7 @@ func (m *memory) keep(before, next *Numbering, k *known) (missing []int32) {
 }
 
 // ask reads the history of some jobs; it looks at all if they are many.
-func (m *memory) ask(ctx context.Context, next *Numbering, slots []int32, k *known) error {
+func (m *memory) ask(ctx context.Context, next *Numbering, slots []int32, k *pastCache) error {
 	const many, some = 10_000, 2000
 	if len(slots) == 0 {
 		return nil
