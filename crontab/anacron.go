@@ -51,7 +51,7 @@ func (p *parser) readAnacrontab() {
 	at := 0
 	for i := range lines {
 		l := &lines[i]
-		p.Start, p.Number, p.Text, p.Places = at, l.Places[0].Line, l.Text, l.Places
+		p.Start, p.Number, p.Text, p.Positions = at, l.Positions[0].Line, l.Text, l.Positions
 		at += len(l.Text) + 1
 		p.readAnacronLine()
 	}
@@ -84,12 +84,12 @@ func (p *parser) readAnacronLine() {
 // readAnacronComment reads options in a comment, like in crontabs, but not in a
 // comment of several lines.
 func (p *parser) readAnacronComment(at int) {
-	if last := p.Places[len(p.Places)-1]; last.Line != p.Number {
+	if last := p.Positions[len(p.Positions)-1]; last.Line != p.Number {
 		p.ReportLine(p.Number, "B507", "the comment ends with a backslash, so the next line is part of it", "delete the backslash")
 		p.voidBlock("a comment follows")
 		return
 	}
-	if len(p.Places) > 1 {
+	if len(p.Positions) > 1 {
 		p.voidBlock("a comment follows")
 		return
 	}
@@ -99,8 +99,8 @@ func (p *parser) readAnacronComment(at int) {
 // lintDropped warns about a backslash within a line, which Debian's anacron
 // removes.
 func (p *parser) lintDropped() {
-	for i, s := range p.Places[1:] {
-		if s.Line == p.Places[i].Line {
+	for i, s := range p.Positions[1:] {
+		if s.Line == p.Positions[i].Line {
 			p.Add(diagnostic.Diagnostic{
 				Line: s.Line, Column: s.Column - 1, Length: 1, Code: "B507", Severity: diagnostic.Warning,
 				Message: "Debian's anacron removes every backslash from the command",

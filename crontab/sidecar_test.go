@@ -154,7 +154,7 @@ func TestSidecarFindsEntries(t *testing.T) {
 	}
 	for _, tt := range tests {
 		s := tt.sidecar
-		at := sidecar.Place{File: "c.toml", Line: 1}
+		at := sidecar.Position{File: "c.toml", Line: 1}
 		for i := range s.Matches {
 			s.Matches[i].Set, s.Matches[i].At = set("grace=7s"), at
 		}
@@ -185,7 +185,7 @@ func TestSidecarFindsEntries(t *testing.T) {
 }
 
 func TestSidecarSaysWhoseTheNameIs(t *testing.T) {
-	s := &sidecar.Sidecar{Jobs: map[string]sidecar.JobConfig{"backup": {Set: set("nice=1"), At: sidecar.Place{File: "c.toml", Line: 4}}}}
+	s := &sidecar.Sidecar{Jobs: map[string]sidecar.JobConfig{"backup": {Set: set("nice=1"), At: sidecar.Position{File: "c.toml", Line: 4}}}}
 	file, _ := Parse("bob", "#@ name=backup\n0 1 * * * x\n", Config{Owner: "bob", Sidecar: s})
 	got := UnusedInSidecar(s, []*File{file})
 	if len(got) != 1 || got[0].Line != 4 || !strings.Contains(got[0].Message, "runs as bob") || got[0].Fix != "write `user = \"bob\"` to select it" {

@@ -29,8 +29,8 @@ type Setting struct {
 	Line       int
 }
 
-// Place is the position of a part of a Sidecar.
-type Place struct {
+// Position is the position of a part of a Sidecar.
+type Position struct {
 	File string
 	Line int
 }
@@ -40,7 +40,7 @@ type Place struct {
 type JobConfig struct {
 	User string // user whose entries a bare NAME applies to; "": entries of root's crontabs
 	Set  []Setting
-	At   Place
+	At   Position
 }
 
 // Match sets options, and optionally a name, of entries whose crontabs need not
@@ -52,7 +52,7 @@ type Match struct {
 	User    string // the user that the entry runs as
 	Command string // the whole command, or a pattern with * for any text
 	Set     []Setting
-	At      Place
+	At      Position
 }
 
 // Unused returns a diagnostic for each part of the Sidecar that matches no entry of
@@ -75,7 +75,7 @@ func (s *Sidecar) Unused(each []*Touched) []diagnostic.Diagnostic {
 			diagnostics = append(diagnostics, s.Matches[i].At.report("B601", "this [[match]] matches no entry", ""))
 		}
 	}
-	slices.SortFunc(diagnostics, byPlace)
+	slices.SortFunc(diagnostics, byPosition)
 	return diagnostics
 }
 
@@ -89,14 +89,14 @@ func unusedJob(name string, j JobConfig, stranger string) diagnostic.Diagnostic 
 	return j.At.report("B601", what+"the job with that name runs as "+stranger, "write `user = \""+stranger+"\"` to select it")
 }
 
-func (at Place) report(code diagnostic.Code, message, fix string) diagnostic.Diagnostic {
+func (at Position) report(code diagnostic.Code, message, fix string) diagnostic.Diagnostic {
 	return diagnostic.Diagnostic{
 		File: at.File, Line: at.Line, Code: code, Severity: code.Severity(),
 		Message: diagnostic.Harmless(message), Fix: diagnostic.Harmless(fix),
 	}
 }
 
-func byPlace(a, b diagnostic.Diagnostic) int {
+func byPosition(a, b diagnostic.Diagnostic) int {
 	return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), strings.Compare(a.Message, b.Message))
 }
 
@@ -156,7 +156,7 @@ func (s *Sidecar) Check(p *directive.Reader) (*Checked, []diagnostic.Diagnostic)
 		}
 		r.matches[i] = ruled
 	}
-	slices.SortStableFunc(p.Diagnostics, byPlace)
+	slices.SortStableFunc(p.Diagnostics, byPosition)
 	return r, p.Diagnostics
 }
 

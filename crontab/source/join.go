@@ -4,8 +4,8 @@ import "strings"
 
 // Joined is a line after joining continuation lines.
 type Joined struct {
-	Text   string
-	Places []Place
+	Text      string
+	Positions []Position
 }
 
 // Join splits a text into lines. A backslash at the end of a line joins it with the
@@ -14,7 +14,7 @@ type Joined struct {
 func (s *Source) Join(rest string, drop bool) []Joined {
 	var lines []Joined
 	var text strings.Builder
-	var places []Place
+	var places []Position
 	for number := 1; rest != "" || text.Len() > 0 || len(places) > 0; number++ {
 		line, after, ended := strings.Cut(rest, "\n")
 		rest = after
@@ -37,9 +37,9 @@ func (s *Source) Join(rest string, drop bool) []Joined {
 }
 
 // addPieces adds a line of the file to a joined one.
-func addPieces(text *strings.Builder, places []Place, number int, line string, drop bool) []Place {
+func addPieces(text *strings.Builder, places []Position, number int, line string, drop bool) []Position {
 	for column := 1; ; {
-		places = append(places, Place{text.Len(), number, column})
+		places = append(places, Position{text.Len(), number, column})
 		slash := strings.IndexByte(line, '\\')
 		if slash < 0 || !drop {
 			text.WriteString(line)

@@ -20,10 +20,10 @@ type Source struct {
 	Reporter    timetable.Reporter // reportAs, bound once
 
 	// The current line.
-	Text   string  // without its line end
-	Start  int     // its offset in the text
-	Number int     // from 1
-	Places []Place // positions of the pieces of a joined line; nil: the line is as in the file
+	Text      string     // without its line end
+	Start     int        // its offset in the text
+	Number    int        // from 1
+	Positions []Position // positions of the pieces of a joined line; nil: the line is as in the file
 
 	sawReturn bool // reported once for each file
 }
@@ -35,9 +35,9 @@ func New(name string) *Source {
 	return s
 }
 
-// Place is the position in the file of a piece of a joined line, which begins at
+// Position is the position in the file of a piece of a joined line, which begins at
 // byte at.
-type Place struct{ at, Line, Column int }
+type Position struct{ at, Line, Column int }
 
 // TrimReturn drops one carriage return at the end. Other crons keep it, and the
 // shell does not find the command.
@@ -96,13 +96,13 @@ func (s *Source) Remove(number int, code diagnostic.Code) {
 // spot returns the position in the file of byte at of the current line, and how
 // many of length bytes follow there without interruption.
 func (s *Source) spot(at, length int) (line, column, in int) {
-	if s.Places == nil {
+	if s.Positions == nil {
 		return s.Number, at + 1, length
 	}
-	i := sort.Search(len(s.Places), func(i int) bool { return s.Places[i].at > at }) - 1
-	p := s.Places[i]
-	if i+1 < len(s.Places) {
-		length = max(1, min(length, s.Places[i+1].at-at))
+	i := sort.Search(len(s.Positions), func(i int) bool { return s.Positions[i].at > at }) - 1
+	p := s.Positions[i]
+	if i+1 < len(s.Positions) {
+		length = max(1, min(length, s.Positions[i+1].at-at))
 	}
 	return p.Line, p.Column + at - p.at, length
 }

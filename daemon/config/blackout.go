@@ -18,14 +18,14 @@ type Blackout struct {
 	From, Until string // as written; "": no limit
 	Zone        string // "": the host's
 	Reason      string
-	At          sidecar.Place
+	At          sidecar.Position
 }
 
 // mostBlackouts limits what each start has to be checked against.
 const mostBlackouts = 100
 
 // blackout records that there is a blackout.
-func (r *reader) blackout(name string, at sidecar.Place) {
+func (r *reader) blackout(name string, at sidecar.Position) {
 	if r.Blackouts == nil {
 		r.Blackouts = map[string]Blackout{}
 	}

@@ -27,13 +27,13 @@ func ThisHost() spool.Host {
 // Calendar is a [calendar.NAME]: a file of dates.
 type Calendar struct {
 	File  string
-	At    sidecar.Place      // of the file
+	At    sidecar.Position   // of the file
 	Dates timetable.Calendar `json:"-"`
 }
 
 // setCalendar acts on a key of [calendar.NAME]. A relative path begins at the
 // directory of the configuration.
-func (r *reader) setCalendar(name, key string, v value, at sidecar.Place) error {
+func (r *reader) setCalendar(name, key string, v value, at sidecar.Position) error {
 	path, err := v.text()
 	switch {
 	case key != "file":

@@ -61,7 +61,7 @@ func setHeader(c *notify.Channel, name string, v value) error {
 // at its first line.
 func (r *reader) addChannel(c *notify.Channel) {
 	if err := c.Check(); err != nil {
-		r.report(r.place(dotted([]string{"channel", c.Name})), unknown, err.Error(), "")
+		r.report(r.position(dotted([]string{"channel", c.Name})), unknown, err.Error(), "")
 		return
 	}
 	r.Channels = append(r.Channels, *c)

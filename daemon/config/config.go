@@ -59,7 +59,7 @@ type Config struct {
 	Blackouts   map[string]Blackout
 	Diagnostics []crontab.Diagnostic
 
-	Places map[string]sidecar.Place // the place of each setting that differs from the default
+	Places map[string]sidecar.Position // the place of each setting that differs from the default
 }
 
 // Access names who has a role on the host: users, and groups with @ before them.
@@ -74,11 +74,11 @@ func (c *Config) EntriesPerUser() int { return cmp.Or(c.MaxEntries, defaultEntri
 
 // Read reads the configuration in a directory; missing files are not an error.
 func Read(dir string) Config {
-	c := Config{Session: SessionAuto, Limits: slots.Limits{MaxPerUser: defaultPerUser}, HistoryRows: defaultRows, AuditRows: defaultAuditRows, AuditAge: defaultAuditAge, PingHosts: []string{}, Places: map[string]sidecar.Place{}}
+	c := Config{Session: SessionAuto, Limits: slots.Limits{MaxPerUser: defaultPerUser}, HistoryRows: defaultRows, AuditRows: defaultAuditRows, AuditAge: defaultAuditAge, PingHosts: []string{}, Places: map[string]sidecar.Position{}}
 	r := reader{Config: &c, dir: dir, channels: map[string]*notify.Channel{}, jobs: map[string]sidecar.JobConfig{}}
 	files, err := filepath.Glob(filepath.Join(dir, "conf.d", "*.toml"))
 	if err != nil {
-		r.report(sidecar.Place{File: dir}, unread, err.Error(), "")
+		r.report(sidecar.Position{File: dir}, unread, err.Error(), "")
 	}
 	for _, file := range append([]string{filepath.Join(dir, "cronring.toml")}, files...) {
 		r.read(file)
@@ -124,10 +124,10 @@ type reader struct {
 	jobs     map[string]sidecar.JobConfig
 	channels map[string]*notify.Channel
 	matches  int // of the files before this one
-	ringAt   sidecar.Place
+	ringAt   sidecar.Position
 }
 
-func (r *reader) report(at sidecar.Place, code crontab.Code, message, fix string) {
+func (r *reader) report(at sidecar.Position, code crontab.Code, message, fix string) {
 	r.Diagnostics = append(r.Diagnostics, crontab.Diagnostic{
 		File: at.File, Line: at.Line, Severity: crontab.Error, Code: code, Message: message, Fix: fix,
 	})
@@ -138,7 +138,7 @@ func (r *reader) read(file string) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}
-	at := sidecar.Place{File: file}
+	at := sidecar.Position{File: file}
 	if err != nil {
 		r.report(at, unread, err.Error(), "")
 		return
@@ -163,7 +163,7 @@ func (r *reader) read(file string) {
 func (r *reader) take(document map[string]any, keys []key, file string) {
 	var strange []string // an unknown table
 	for _, k := range keys {
-		at := sidecar.Place{File: file, Line: k.line}
+		at := sidecar.Position{File: file, Line: k.line}
 		if len(strange) > 0 && len(k.path) >= len(strange) && slices.Equal(k.path[:len(strange)], strange) {
 			continue
 		}
@@ -184,7 +184,7 @@ func (r *reader) take(document map[string]any, keys []key, file string) {
 	}
 }
 
-func (r *reader) reportUnknown(path []string, at sidecar.Place) {
+func (r *reader) reportUnknown(path []string, at sidecar.Position) {
 	fix := ""
 	if near := diagnostic.Nearest(path[len(path)-1], knownKeys(path)); near != "" {
 		fix = "write `" + dotted(append(slices.Clone(path[:len(path)-1]), near)) + "`"

@@ -115,14 +115,14 @@ func (c *Config) ReadTokens() {
 func (r *reader) finishListen() {
 	r.ReadTokens()
 	warn := func(key string, code diagnostic.Code, message, fix string) {
-		at := r.place(key)
+		at := r.position(key)
 		r.Diagnostics = append(r.Diagnostics, diagnostic.Diagnostic{
 			File: at.File, Line: at.Line, Severity: diagnostic.Warning, Code: code, Message: message, Fix: fix,
 		})
 	}
 	for _, name := range sortedKeys(r.Tokens) {
 		if err := option.CheckName(name); err != nil {
-			r.report(r.place("token."+name), unknown, "token."+diagnostic.Quote(name)+": "+err.Error(), "choose another name")
+			r.report(r.position("token."+name), unknown, "token."+diagnostic.Quote(name)+": "+err.Error(), "choose another name")
 			delete(r.Tokens, name)
 		} else if t := r.Tokens[name]; t.Unread != "" {
 			warn("token."+name, UnusableToken, "token."+name+" is not valid: "+t.Unread, "create a secret that only root can read: umask 077; openssl rand -hex 32 > FILE")

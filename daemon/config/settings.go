@@ -190,7 +190,7 @@ var tables = [][]string{
 }
 
 // open records a table. It returns false for an unknown one.
-func (r *reader) open(path []string, at sidecar.Place) bool {
+func (r *reader) open(path []string, at sidecar.Position) bool {
 	known := slices.ContainsFunc(tables, func(shape []string) bool {
 		return slices.EqualFunc(shape, path, func(want, got string) bool { return want == "*" || want == got })
 	}) || slices.ContainsFunc(settings, func(s setting) bool { return strings.HasPrefix(s.key, dotted(path)+".") })
@@ -220,7 +220,7 @@ func (r *reader) open(path []string, at sidecar.Place) bool {
 }
 
 // set acts on a key and its value.
-func (r *reader) set(path []string, v value, at sidecar.Place) error {
+func (r *reader) set(path []string, v value, at sidecar.Position) error {
 	key := dotted(path)
 	for _, s := range settings {
 		if s.key == key {
@@ -255,7 +255,7 @@ func (r *reader) set(path []string, v value, at sidecar.Place) error {
 }
 
 // placed records the place of a value that is in force.
-func (r *reader) placed(key string, at sidecar.Place, err error) error {
+func (r *reader) placed(key string, at sidecar.Position, err error) error {
 	if err == nil {
 		r.Places[key] = at
 	}
@@ -293,7 +293,7 @@ func knownKeys(path []string) []string {
 }
 
 // addOption adds an option to a set, or takes the place of one of the same key.
-func addOption(set *[]sidecar.Setting, key string, v value, at sidecar.Place) error {
+func addOption(set *[]sidecar.Setting, key string, v value, at sidecar.Position) error {
 	text, err := v.option()
 	if err != nil {
 		return err
@@ -307,7 +307,7 @@ func addOption(set *[]sidecar.Setting, key string, v value, at sidecar.Place) er
 	return nil
 }
 
-func (r *reader) job(name string, at sidecar.Place) sidecar.JobConfig {
+func (r *reader) job(name string, at sidecar.Position) sidecar.JobConfig {
 	j, ok := r.jobs[name]
 	if !ok {
 		j.At = at
@@ -316,7 +316,7 @@ func (r *reader) job(name string, at sidecar.Place) sidecar.JobConfig {
 	return j
 }
 
-func (r *reader) setJob(name, key string, v value, at sidecar.Place) (err error) {
+func (r *reader) setJob(name, key string, v value, at sidecar.Position) (err error) {
 	j := r.job(name, at)
 	if key == "user" {
 		j.User, err = v.text()
@@ -328,7 +328,7 @@ func (r *reader) setJob(name, key string, v value, at sidecar.Place) (err error)
 }
 
 // match is the [[match]] of that number in the present file.
-func (r *reader) match(number string, at sidecar.Place) *sidecar.Match {
+func (r *reader) match(number string, at sidecar.Position) *sidecar.Match {
 	i, _ := strconv.Atoi(number)
 	for len(r.sidecar.Matches) <= r.matches+i {
 		r.sidecar.Matches = append(r.sidecar.Matches, sidecar.Match{At: at})
@@ -336,7 +336,7 @@ func (r *reader) match(number string, at sidecar.Place) *sidecar.Match {
 	return &r.sidecar.Matches[r.matches+i]
 }
 
-func (r *reader) setMatch(number, key string, v value, at sidecar.Place) (err error) {
+func (r *reader) setMatch(number, key string, v value, at sidecar.Position) (err error) {
 	m := r.match(number, at)
 	switch key {
 	case "file":

@@ -14,7 +14,7 @@ import (
 // Row is one effective setting, for people. Secrets are left out of it.
 type Row struct {
 	Key, Value string
-	At         sidecar.Place // its place; the zero Place: a default
+	At         sidecar.Position // its place; the zero Place: a default
 }
 
 // Rows is all that is in effect: first what has a value on every host, then
@@ -26,7 +26,7 @@ func (c *Config) Rows() []Row {
 	}
 	add := func(kind, name, key, value string) {
 		if path := dotted([]string{kind, name, key}); value != "" {
-			rows = append(rows, Row{path, value, c.place(path)})
+			rows = append(rows, Row{path, value, c.position(path)})
 		}
 	}
 	for _, name := range sortedKeys(c.Limits.Pools) {
@@ -59,8 +59,8 @@ func (c *Config) Rows() []Row {
 	return append(rows, sidecarRows(c.Sidecar)...)
 }
 
-// place returns the place of a setting; for a table of headers, that of its first.
-func (c *Config) place(path string) sidecar.Place {
+// position returns the position of a setting; for a table of headers, that of its first.
+func (c *Config) position(path string) sidecar.Position {
 	at := c.Places[path]
 	for key, p := range c.Places {
 		if strings.HasPrefix(key, path+".") && (at.Line == 0 || p.Line < at.Line) {
@@ -125,10 +125,10 @@ func sidecarRows(s *sidecar.Sidecar) (rows []Row) {
 	}
 	add := func(table []string, set []sidecar.Setting) {
 		for _, o := range set {
-			rows = append(rows, Row{dotted(append(table[:len(table):len(table)], o.Key)), o.Value, sidecar.Place{File: o.File, Line: o.Line}})
+			rows = append(rows, Row{dotted(append(table[:len(table):len(table)], o.Key)), o.Value, sidecar.Position{File: o.File, Line: o.Line}})
 		}
 	}
-	one := func(table []string, key, value string, at sidecar.Place) {
+	one := func(table []string, key, value string, at sidecar.Position) {
 		if value != "" {
 			add(table, []sidecar.Setting{{Key: key, Value: value, File: at.File, Line: at.Line}})
 		}

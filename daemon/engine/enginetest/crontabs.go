@@ -363,7 +363,7 @@ func (h *Host) drawSidecar() {
 	if h.rng.IntN(2) == 0 {
 		return
 	}
-	at := sidecar.Place{File: "/etc/cronring/cronring.toml", Line: 9}
+	at := sidecar.Position{File: "/etc/cronring/cronring.toml", Line: 9}
 	g := &generator{rng: h.rng, now: h.Now.Wall}
 	h.sidecar.Default = [][]sidecar.Setting{nil, set("catchup", "once"), set("notify", "ops", "retry", "1"), set("overlap", "queue")}[h.rng.IntN(4)]
 	h.sidecar.Jobs = map[string]sidecar.JobConfig{
