@@ -146,7 +146,7 @@ func (b backend) Health() api.Health {
 	if b.history.Notice != "" {
 		h.Problems = append(h.Problems, api.Problem{What: "the history was damaged, and a new one was started", Why: b.history.Notice})
 	}
-	if lost, err := b.logWriter.Trouble(); err != nil {
+	if lost, err := b.logWriter.Problem(); err != nil {
 		h.Problems = append(h.Problems, api.Problem{What: fmt.Sprintf("the log takes nothing; %d entries are lost", lost), Why: err.Error()})
 	}
 	problems, notices := b.config.problems()

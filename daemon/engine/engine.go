@@ -100,7 +100,7 @@ type Engine struct {
 	barred    map[string]event.Barred
 	stamps    map[string]timetable.Day
 
-	troubles map[job.Owned]view.Trouble  // see noteTrouble
+	problems map[job.Owned]view.Problems // see updateProblems
 	viewed   viewed                      // copies for views
 	expected map[job.Owned]time.Duration // when the next timer of expect= runs out
 
@@ -121,7 +121,7 @@ type Engine struct {
 // another one: a user may pause any number of jobs at the same time.
 type viewed struct {
 	holds    job.Holds
-	troubles map[job.Owned]view.Trouble
+	problems map[job.Owned]view.Problems
 	planned  *agenda.Times // Engine.delays
 }
 
@@ -145,7 +145,7 @@ func New(s State) *Engine {
 		stamps:   maps.Clone(s.Stamps),
 		fills:    backfill.Restore(s.Backfills, s.Ran, s.NextBackfill),
 		memory:   &s,
-		troubles: map[job.Owned]view.Trouble{},
+		problems: map[job.Owned]view.Problems{},
 		expected: map[job.Owned]time.Duration{},
 	}
 	maps.Copy(e.holds, s.Holds)
@@ -306,8 +306,8 @@ func (e *Engine) View() *view.View {
 	if e.viewed.holds == nil {
 		e.viewed.holds = maps.Clone(e.holds)
 	}
-	if e.viewed.troubles == nil {
-		e.viewed.troubles = maps.Clone(e.troubles)
+	if e.viewed.problems == nil {
+		e.viewed.problems = maps.Clone(e.problems)
 	}
 	if e.viewed.planned == nil {
 		e.viewed.planned = e.delays.Copy()
@@ -321,7 +321,7 @@ func (e *Engine) View() *view.View {
 	}
 	return view.New(view.Parts{
 		Now: e.now, Draining: e.draining, Node: e.node, Labels: e.labels, Blackouts: e.blackouts, Jobs: e.jobs, Holds: e.viewed.holds, Barred: e.barred, Stamps: e.stamps,
-		Busy: busy, Live: live, Fills: e.fills.List(), Overflow: e.slots.Overflow(), Troubles: e.viewed.troubles, Planned: e.viewed.planned, Ring: e.ring.view,
+		Busy: busy, Live: live, Fills: e.fills.List(), Overflow: e.slots.Overflow(), Problems: e.viewed.problems, Planned: e.viewed.planned, Ring: e.ring.view,
 	})
 }
 

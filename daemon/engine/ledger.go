@@ -23,7 +23,7 @@ func (e *Engine) ledger(id job.ID, user string) job.Ledger {
 
 func (e *Engine) setLedger(l job.Ledger) {
 	e.ledgers[job.Owned{Job: l.Job, User: l.User}] = l
-	e.noteTrouble(l)
+	e.updateProblems(l)
 	e.emit(effect.Ledger{Ledger: l})
 }
 
@@ -137,26 +137,26 @@ func (e *Engine) trip(l *job.Ledger, r *live.Run, ended time.Time) {
 	}
 }
 
-// noteTrouble updates the troubles that views show from a ledger.
-func (e *Engine) noteTrouble(l job.Ledger) {
+// updateProblems updates the troubles that views show from a ledger.
+func (e *Engine) updateProblems(l job.Ledger) {
 	key := job.Owned{Job: l.Job, User: l.User}
-	t := view.Trouble{Broken: l.Open, Late: l.Notified&job.NotifiedLate != 0, Unseen: l.Notified&job.NotifiedExpect != 0, Ack: l.Ack}
+	t := view.Problems{Broken: l.Open, Late: l.Notified&job.NotifiedLate != 0, Unseen: l.Notified&job.NotifiedExpect != 0, Ack: l.Ack}
 	if slot, ok := e.jobs.Find(l.Job); ok && e.jobs.Options(slot).OncePer != option.OncePerNone && e.jobs.Entry(slot).User() == l.User {
 		t.Done = l.SuccessDue
 	}
-	before, was := e.troubles[key]
-	is := t != view.Trouble{}
+	before, was := e.problems[key]
+	is := t != view.Problems{}
 	if is {
 		t.Bad = l.Bad
 	}
 	if is == was && t == before {
 		return
 	}
-	e.viewed.troubles = nil
+	e.viewed.problems = nil
 	if is {
-		e.troubles[key] = t
+		e.problems[key] = t
 	} else {
-		delete(e.troubles, key)
+		delete(e.problems, key)
 	}
 }
 

@@ -19,7 +19,7 @@ func (e *Engine) restore() {
 	memory := e.memory
 	e.memory = nil
 	for _, l := range e.ledgers {
-		e.noteTrouble(l)
+		e.updateProblems(l)
 	}
 	adopted := make(map[job.RunID]Adopted, len(memory.Adopted))
 	for _, a := range memory.Adopted {

@@ -263,7 +263,7 @@ func (s *story) trouble(id job.ID) {
 	if !ok {
 		s.t.Fatalf("story: no job %s", id)
 	}
-	t := v.Trouble(i)
+	t := v.Problems(i)
 	fmt.Fprintf(s.out, "  late %t, unseen %t\n", t.Late, t.Unseen)
 	if h := v.Hold(i); h != nil {
 		until := "it is resumed"

@@ -199,7 +199,7 @@ func TestNameThatComesBackBringsItsStreak(t *testing.T) {
 		step(time.Second, event.Ended{Run: job.RunID(run + 1), Outcome: job.Outcome{Kind: job.Exited, Code: 1 - run}})
 		step(time.Second, load)
 	}
-	if got := e.View().Trouble(0); got.Bad != 1 || got.Broken.IsZero() {
+	if got := e.View().Problems(0); got.Bad != 1 || got.Broken.IsZero() {
 		t.Errorf("trouble of zoe's job: %+v, want its breaker open after one failure", got)
 	}
 	if got := startsOf(step(time.Minute)); len(got) > 0 {

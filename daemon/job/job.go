@@ -85,7 +85,7 @@ type Status struct {
 	Running []Run     `json:"running,omitempty"`       // oldest first; queued and waiting runs too
 	Last    *Run      `json:"last,omitempty"`          // newest ended run
 	Recent  []Run     `json:"recent,omitempty"`        // only in the answer about a single job: newest first, beginning with Last
-	Trouble string    `json:"problem,omitempty"`       // the warning of max-late=, max-run= or expect=
+	Problem string    `json:"problem,omitempty"`       // the warning of max-late=, max-run= or expect=
 	Ack     *Ack      `json:"ack,omitempty"`           // Last failed, and a user has acknowledged that
 
 	Elsewhere *Elsewhere `json:"elsewhere,omitempty"` // another member of the ring took a later occurrence than Last

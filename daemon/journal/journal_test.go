@@ -380,7 +380,7 @@ func TestFullLog(t *testing.T) {
 		if took := time.Since(begun); took > time.Minute {
 			t.Errorf("%s: %d lines to a log that nobody reads took %v", mode, count, took)
 		}
-		lost, why := sink.Trouble()
+		lost, why := sink.Problem()
 		if lost == 0 || !errors.Is(why, os.ErrDeadlineExceeded) {
 			t.Errorf("%s: %d lost, because %v", mode, lost, why)
 		}
@@ -395,7 +395,7 @@ func TestFullLog(t *testing.T) {
 		if got := string(s.read(t)); !strings.Contains(got, "again") {
 			t.Errorf("%s: %q", mode, got)
 		}
-		if n, why := sink.Trouble(); n != lost || why != nil {
+		if n, why := sink.Problem(); n != lost || why != nil {
 			t.Errorf("%s: afterwards %d lost, because %v", mode, n, why)
 		}
 		if want := "cronringd: the log takes no entries; they are counted: "; !strings.HasPrefix(hints.String(), want) || strings.Count(hints.String(), "\n") != 2 {
@@ -414,7 +414,7 @@ func TestAbsentLog(t *testing.T) {
 	}
 	say("one")
 	say("two")
-	if lost, why := sink.Trouble(); lost != 2 || !errors.Is(why, os.ErrNotExist) {
+	if lost, why := sink.Problem(); lost != 2 || !errors.Is(why, os.ErrNotExist) {
 		t.Errorf("%d lost, because %v", lost, why)
 	}
 	for _, want := range [][]string{{"2 entries are left out here: the log took nothing", "three"}, {"three"}} {

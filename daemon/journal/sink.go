@@ -17,9 +17,9 @@ type Sink interface {
 	Flush()         // pass on what is held back
 	Close() error
 
-	// Trouble returns how many entries were lost until now, and why the last one was not accepted;
+	// Problem returns how many entries were lost until now, and why the last one was not accepted;
 	// nil if all is well.
-	Trouble() (lost int64, err error)
+	Problem() (lost int64, err error)
 }
 
 // Run holds the properties of a run that its entries are marked with. It is kept for each live run.

@@ -53,8 +53,8 @@ func (t *Text) Flush() { t.out.Flush() }
 // Close passes on what is held back; the writer stays open.
 func (t *Text) Close() error { return t.out.Flush() }
 
-// Trouble is never known here.
-func (t *Text) Trouble() (int64, error) { return 0, nil }
+// Problem is never known here.
+func (t *Text) Problem() (int64, error) { return 0, nil }
 
 func (t *Text) line(at time.Time, id job.ID, run job.RunID, of job.Stream, text []byte) {
 	var number string
@@ -100,8 +100,8 @@ func (j *JSON) Flush() { j.out.Flush() }
 // Close passes on what is held back; the writer stays open.
 func (j *JSON) Close() error { return j.out.Flush() }
 
-// Trouble is never known here.
-func (j *JSON) Trouble() (int64, error) { return 0, nil }
+// Problem is never known here.
+func (j *JSON) Problem() (int64, error) { return 0, nil }
 
 func (j *JSON) encode(document any) {
 	text, err := json.Marshal(document)

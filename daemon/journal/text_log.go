@@ -222,8 +222,8 @@ func (s *textLog) Close() error {
 	return s.to.close()
 }
 
-// Trouble returns how many entries were lost, and why the last one was.
-func (s *textLog) Trouble() (int64, error) {
+// Problem returns how many entries were lost, and why the last one was.
+func (s *textLog) Problem() (int64, error) {
 	if why := s.why.Load(); why != nil {
 		return s.lost.Load(), *why
 	}

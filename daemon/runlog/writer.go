@@ -99,8 +99,8 @@ func New(sink journal.Sink, shared bool) *Writer {
 	return v
 }
 
-// Trouble returns how many entries were lost, and why, if the log cannot be written.
-func (v *Writer) Trouble() (lost int64, err error) { return v.sink.Trouble() }
+// Problem returns how many entries were lost, and why, if the log cannot be written.
+func (v *Writer) Problem() (lost int64, err error) { return v.sink.Problem() }
 
 // empty begins a new queue.
 func (v *Writer) empty() {

@@ -109,7 +109,7 @@ func edit(ctx context.Context, a *cli.App, file string, f *editFlags) error {
 	}
 	d, err := terminal.NewDraft(start)
 	if err != nil {
-		return editTrouble(a, c, err)
+		return editError(a, c, err)
 	}
 	defer d.Close()
 	return editRounds(ctx, a, c, terminal, d, f)
@@ -123,9 +123,9 @@ func (f *editFlags) choice() string {
 	return os.Getenv("CRONRING_EDITOR")
 }
 
-// editTrouble is an error of the part that is shared with crontab(1), in this
+// editError is an error of the part that is shared with crontab(1), in this
 // program's form.
-func editTrouble(a *cli.App, c *Change, err error) error {
+func editError(a *cli.App, c *Change, err error) error {
 	return &api.Error{What: "cannot edit " + c.Old.File, Why: strings.TrimPrefix(err.Error(), "crontab: ")}
 }
 
@@ -134,11 +134,11 @@ func editTrouble(a *cli.App, c *Change, err error) error {
 func editRounds(ctx context.Context, a *cli.App, c *Change, terminal *crontab1.Program, d *crontab1.Draft, f *editFlags) error {
 	for {
 		if err := terminal.RunEditor(d); err != nil {
-			return keepDraft(a, d, editTrouble(a, c, err))
+			return keepDraft(a, d, editError(a, c, err))
 		}
 		text, err := d.Read()
 		if err != nil {
-			return keepDraft(a, d, editTrouble(a, c, err))
+			return keepDraft(a, d, editError(a, c, err))
 		}
 		if bytes.Equal(text, d.Start) {
 			a.Infof("%s stays as it is", display.Text(c.Old.File))

@@ -62,7 +62,7 @@ func printJob(a *cli.App, j api.Job, loc *time.Location) {
 	a.PrintField("options", optionText(j.Job.Options))
 	a.PrintField("held", j.Job.Held)
 	a.PrintField("degraded", j.Job.Degraded)
-	a.PrintField("late", j.Trouble)
+	a.PrintField("late", j.Problem)
 	if j.Hold != nil {
 		a.PrintField("paused", "by "+j.Hold.By+cli.PauseEnd(j.Hold, loc)+cli.ReasonSuffix(j.Hold.Reason))
 	}

@@ -188,7 +188,7 @@ func printStatus(a *cli.App, s api.Status, jobs []job.Status, loc *time.Location
 	if s.Errors+s.Warnings > 0 {
 		a.Printf("%s crontab files: %s, %s    cronring reload\n", a.Paint(cli.Warn, "!"), cli.Plural(s.Errors, "error"), cli.Plural(s.Warnings, "warning"))
 	}
-	printTroubled(a, jobs, loc)
+	printProblems(a, jobs, loc)
 }
 
 func printProblem(a *cli.App, sign string, p api.Problem) {
@@ -211,26 +211,26 @@ func StateCounts(n map[job.State]int) string {
 	return ": " + strings.Join(parts, ", ")
 }
 
-// printTroubled prints a line for each job that is not simply well.
-func printTroubled(a *cli.App, jobs []job.Status, loc *time.Location) {
+// printProblems prints a line for each job that is not simply well.
+func printProblems(a *cli.App, jobs []job.Status, loc *time.Location) {
 	width := 0
 	for _, j := range jobs {
 		width = max(width, display.Width(display.Text(string(j.Job.ID))))
 	}
 	for _, j := range jobs {
 		a.Printf("%s %s  %s\n", a.Paint(cli.StateLook[j.State].Tone, cli.StateSign(j.State)),
-			display.Pad(display.Text(string(j.Job.ID)), width), display.Text(trouble(a, j, loc)))
+			display.Pad(display.Text(string(j.Job.ID)), width), display.Text(problemOf(a, j, loc)))
 	}
 }
 
-// trouble returns one line about the problem of a job.
-func trouble(a *cli.App, j job.Status, loc *time.Location) string {
+// problemOf returns one line about the problem of a job.
+func problemOf(a *cli.App, j job.Status, loc *time.Location) string {
 	why := "    cronring why " + string(j.Job.ID)
 	switch {
 	case j.State == job.StateFailing && j.Last != nil:
 		return j.Last.Ending() + ", " + a.FromNow(j.Last.Ended) + "    cronring logs " + string(j.Job.ID)
-	case j.State == job.StateLate && j.Trouble != "":
-		return j.Trouble + why
+	case j.State == job.StateLate && j.Problem != "":
+		return j.Problem + why
 	case j.State == job.StateRunning && len(j.Running) > 0:
 		r := &j.Running[0]
 		return fmt.Sprintf("run %d, %s for %s", r.ID, r.State, a.Took(r))

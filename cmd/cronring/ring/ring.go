@@ -168,7 +168,7 @@ func ringStatus(ctx context.Context, a *cli.App, out *cli.Output) error {
 	}
 	a.PrintTable(memberTable(a, &r, out), out)
 	if out.ForPeople() {
-		printRingTrouble(a, &r)
+		printRingProblems(a, &r)
 	}
 	return nil
 }
@@ -234,7 +234,7 @@ func signed(d time.Duration) string {
 	return "+" + d.Round(100*time.Microsecond).String()
 }
 
-func printRingTrouble(a *cli.App, r *api.Ring) {
+func printRingProblems(a *cli.App, r *api.Ring) {
 	if r.Doubled > 0 {
 		a.Printf("%s %s ran on two members in the last 24 h, as they did not see each other    cronring why JOB --at T\n", a.Paint(cli.Warn, "!"), cli.Plural(r.Doubled, "occurrence"))
 	}

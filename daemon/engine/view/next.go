@@ -142,7 +142,7 @@ func (v *View) nextOfDelay(i int, delay time.Duration, after time.Time) time.Tim
 		return time.Time{}
 	}
 	o, zone := v.jobs.Options(i), v.Entry(i).Zone().Location()
-	if per := o.OncePer; per != option.OncePerNone && per.Same(v.Trouble(i).Done, at, zone) {
+	if per := o.OncePer; per != option.OncePerNone && per.Same(v.Problems(i).Done, at, zone) {
 		at = repeated(at, per.End(at, zone), delay)
 	}
 	if opens, against := v.blackouts.Opens(o.Hours, at); against != "" && !opens.IsZero() {
@@ -176,7 +176,7 @@ func (v *View) nextOutsidePause(i int, after time.Time) time.Time {
 // nextPeriod returns at, or the next occurrence of a later period if the job has
 // succeeded in that of at.
 func (v *View) nextPeriod(i int, per option.OncePer, at time.Time) time.Time {
-	done, zone := v.Trouble(i).Done, v.Entry(i).Zone().Location()
+	done, zone := v.Problems(i).Done, v.Entry(i).Zone().Location()
 	for !at.IsZero() && per.Same(done, at, zone) {
 		after := at
 		if end := per.End(at, zone); end.After(at) {

@@ -7,9 +7,9 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// Trouble describes the problems of a job beyond its newest run, and what else views
+// Problems describes the problems of a job beyond its newest run, and what else views
 // show of its ledger.
-type Trouble struct {
+type Problems struct {
 	Broken time.Time // breaker= holds the job until then; zero: it does not
 	Bad    int       // failures in a row
 	Late   bool      // a run started later than max-late= or took longer than max-run=, and none has been on time since
@@ -19,7 +19,7 @@ type Trouble struct {
 }
 
 // Words returns the warning of max-late=, max-run= or expect=, or "".
-func (t Trouble) Words() string {
+func (t Problems) Words() string {
 	switch {
 	case t.Unseen:
 		return "no success within the time that expect= gives"
@@ -29,13 +29,13 @@ func (t Trouble) Words() string {
 	return ""
 }
 
-// Trouble returns the problems of job i beyond its newest run. Its current options
+// Problems returns the problems of job i beyond its newest run. Its current options
 // decide: if breaker= was removed, the job is not held.
-func (v *View) Trouble(i int) Trouble {
-	t := v.troubles[job.Owned{Job: v.ID(i), User: v.Entry(i).User()}]
+func (v *View) Problems(i int) Problems {
+	t := v.problems[job.Owned{Job: v.ID(i), User: v.Entry(i).User()}]
 	o := v.jobs.Options(i)
 	if !o.Enabled {
-		return Trouble{}
+		return Problems{}
 	}
 	if o.Breaker.Failures == 0 || !v.now.Wall.Before(t.Broken) {
 		t.Broken = time.Time{}
@@ -47,10 +47,10 @@ func (v *View) Trouble(i int) Trouble {
 
 // brokenHold returns an open breaker as a pause, or nil.
 func (v *View) brokenHold(i int) *job.Hold {
-	if len(v.troubles) == 0 {
+	if len(v.problems) == 0 {
 		return nil
 	}
-	t := v.Trouble(i)
+	t := v.Problems(i)
 	if t.Broken.IsZero() {
 		return nil
 	}
@@ -89,20 +89,20 @@ func (v *View) Hold(i int) *job.Hold {
 
 // Ack returns the acknowledgement of job i's failures, or nil.
 func (v *View) Ack(i int) *job.Ack {
-	if len(v.troubles) == 0 {
+	if len(v.problems) == 0 {
 		return nil
 	}
-	return v.troubles[job.Owned{Job: v.ID(i), User: v.Entry(i).User()}].Ack
+	return v.problems[job.Owned{Job: v.ID(i), User: v.Entry(i).User()}].Ack
 }
 
 // Marked lists the jobs that have a pause, a trouble or an acknowledgement, for any user.
 // For all other jobs, Hold, Trouble and Ack return nothing.
 func (v *View) Marked() []job.ID {
-	ids := make([]job.ID, 0, len(v.holds)+len(v.troubles))
+	ids := make([]job.ID, 0, len(v.holds)+len(v.problems))
 	for id := range v.holds {
 		ids = append(ids, id)
 	}
-	for o := range v.troubles {
+	for o := range v.problems {
 		ids = append(ids, o.Job)
 	}
 	return ids

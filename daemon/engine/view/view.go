@@ -71,7 +71,7 @@ type View struct {
 	live      []*job.Run
 	fills     []job.Backfill
 	over      slots.Overflow
-	troubles  map[job.Owned]Trouble
+	problems  map[job.Owned]Problems
 	planned   *agenda.Times
 	labels    map[string]string
 	blackouts timetable.Blackouts
@@ -93,7 +93,7 @@ type Parts struct {
 	Live      []*job.Run
 	Fills     []job.Backfill
 	Overflow  slots.Overflow
-	Troubles  map[job.Owned]Trouble
+	Problems  map[job.Owned]Problems
 	Planned   *agenda.Times // of jobs with delay=: when the next occurrence is due, in time since boot
 	Ring      exchange.View
 }
@@ -102,7 +102,7 @@ type Parts struct {
 func New(p Parts) *View {
 	return &View{
 		now: p.Now, draining: p.Draining, node: p.Node, labels: p.Labels, blackouts: p.Blackouts, jobs: p.Jobs, holds: p.Holds, barred: p.Barred, stamps: p.Stamps,
-		busy: p.Busy, live: p.Live, fills: p.Fills, over: p.Overflow, troubles: p.Troubles, planned: p.Planned, View: p.Ring,
+		busy: p.Busy, live: p.Live, fills: p.Fills, over: p.Overflow, problems: p.Problems, planned: p.Planned, View: p.Ring,
 	}
 }
 

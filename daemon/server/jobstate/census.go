@@ -151,7 +151,7 @@ func statusOf(c *call.Call, i int, j job.Job, live []job.Run, newest *job.Run, w
 	for k := range live {
 		p.add(c.View, i, &live[k], c.Now)
 	}
-	st.State, st.Hold, st.Trouble, st.Ack, st.Elsewhere = p.State(), said.Hold, said.Trouble, said.Ack, said.Away
+	st.State, st.Hold, st.Problem, st.Ack, st.Elsewhere = p.State(), said.Hold, said.Trouble, said.Ack, said.Away
 	st.Planned = c.View.PlannedPause(i)
 	st.Node = where.Of(i, st.Next)
 	return Numbered{Status: st, Number: i}
@@ -185,7 +185,7 @@ func conditionOf(v *view.View, i int, l *lastRun, where *Whereabouts, marked boo
 		s.Held = b.Detail
 	}
 	if marked {
-		s.Hold, s.Trouble = v.Hold(i), v.Trouble(i).Words()
+		s.Hold, s.Trouble = v.Hold(i), v.Problems(i).Words()
 		if l.Failed {
 			if a := v.Ack(i); a.Covers(l.Run) {
 				s.Ack = a

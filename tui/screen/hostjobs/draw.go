@@ -34,18 +34,18 @@ func (s *HostJobs) down() (down []*host) {
 	return down
 }
 
-// maxTrouble limits the lines about hosts without current jobs.
-const maxTrouble = 4
+// maxProblems limits the lines about hosts without current jobs.
+const maxProblems = 4
 
 // Draw draws the list, and below it the hosts without current jobs: a line for each, or more if there
 // is room.
 func (s *HostJobs) Draw(v canvas.View, w *screen.World) {
-	trouble, room := s.trouble(w), min(maxTrouble, max(v.Height()/4, 1))
+	trouble, room := s.problemLines(w), min(maxProblems, max(v.Height()/4, 1))
 	if whole := wrap(trouble, v.Width()-2); len(whole) <= room {
 		trouble = whole
 	} else if len(trouble) > room {
 		more := w.Glyphs.Failed + " and more hosts: esc leads back to the list of them"
-		trouble = append(trouble[:room-1:room-1], troubleLine{more, canvas.Style{Role: canvas.Bad}})
+		trouble = append(trouble[:room-1:room-1], problemLine{more, canvas.Style{Role: canvas.Bad}})
 	}
 	body := v.Above(v.Height() - len(trouble))
 	if s.board.Len() > 0 {
@@ -73,17 +73,17 @@ func (s *HostJobs) answer(w *screen.World) func(screen.Area) {
 	}
 }
 
-// troubleLine is a line about hosts without current jobs.
-type troubleLine struct {
+// problemLine is a line about hosts without current jobs.
+type problemLine struct {
 	text  string
 	style canvas.Style
 }
 
 // wrap returns lines of a width with the same texts.
-func wrap(lines []troubleLine, width int) (wrapped []troubleLine) {
+func wrap(lines []problemLine, width int) (wrapped []problemLine) {
 	for _, line := range lines {
 		for _, text := range page.Wrap(display.Text(line.text), width, width) {
-			wrapped = append(wrapped, troubleLine{text, line.style})
+			wrapped = append(wrapped, problemLine{text, line.style})
 		}
 	}
 	return wrapped
@@ -97,16 +97,16 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// trouble names the hosts that are not reached, each with its error, and those that have not
+// problemLines names the hosts that are not reached, each with its error, and those that have not
 // answered yet.
-func (s *HostJobs) trouble(w *screen.World) (lines []troubleLine) {
+func (s *HostJobs) problemLines(w *screen.World) (lines []problemLine) {
 	for _, h := range s.down() {
 		jobs := "no jobs are known"
 		if h.known {
 			jobs = "its jobs are " + s.age(w, h.name) + " old"
 		}
 		text := fmt.Sprintf("%s %s (%s): %s", w.Glyphs.Failed, h.name, jobs, reason(h.err))
-		lines = append(lines, troubleLine{text, canvas.Style{Role: canvas.Bad}})
+		lines = append(lines, problemLine{text, canvas.Style{Role: canvas.Bad}})
 	}
 	var waiting []string
 	for _, h := range s.hosts {
@@ -116,7 +116,7 @@ func (s *HostJobs) trouble(w *screen.World) (lines []troubleLine) {
 	}
 	if len(waiting) > 0 {
 		text := "connecting to " + display.Text(strings.Join(waiting, ", ")) + " ..."
-		lines = append(lines, troubleLine{text, canvas.Style{Role: canvas.Off}})
+		lines = append(lines, problemLine{text, canvas.Style{Role: canvas.Off}})
 	}
 	return lines
 }
