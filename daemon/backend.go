@@ -243,7 +243,7 @@ func (l *loop) server() *server.Server {
 		Beats:   l.beats,
 	}
 	o.Crontabs = &server.Crontabs{
-		Host: l.crontabs.host, Places: l.crontabs.places, Accounts: l.accounts,
+		Host: l.crontabs.host, Paths: l.crontabs.paths, Accounts: l.accounts,
 		Revisions: l.history, Version: l.options.Version, LSBNames: l.options.Cron.LSBNames, Note: l.noteCrontab,
 		Files: l.options.Files, System: l.options.System,
 		MaxEntries: func() int { c := l.config.current(); return c.EntriesPerUser() },

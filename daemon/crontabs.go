@@ -23,7 +23,7 @@ import (
 // crontabs reads the crontabs that the daemon runs.
 type crontabs struct {
 	host        spool.Host
-	places      spool.Places
+	paths       spool.Paths
 	source      *spool.Source
 	barredUsers barred.Users
 
@@ -43,12 +43,12 @@ func (l *loop) openCrontabs(ctx context.Context, seed uint64, takesOver bool) er
 	o := &l.options
 	host := spool.ThisHost()
 	host.Family, host.Calendars = o.Family, o.Config.Dates()
-	places := host.Places(o.Root)
+	places := host.Paths(o.Root)
 	l.crontabs = &crontabs{
-		host: host, places: places,
+		host: host, paths: places,
 		barredUsers: barred.Users{Accounts: l.accounts},
 		source: spool.OpenSource(spool.SourceOptions{
-			Host: host, Places: places, Accounts: l.accounts, Seed: seed,
+			Host: host, Paths: places, Accounts: l.accounts, Seed: seed,
 			LSBNames: o.Cron.LSBNames, Permissive: o.Cron.Permissive && o.Config.Permissive,
 			Files: o.Files, System: o.System, NoWatch: o.Cron.NoWatch, Sidecar: o.Config.Sidecar, Channels: o.Config.ChannelUsers(), RingUsers: o.Config.RingUsers(), PingHosts: o.Config.PingHosts,
 			MaxEntries: o.Config.EntriesPerUser(), CalendarFiles: o.Config.CalendarFiles(),
@@ -191,7 +191,7 @@ func (l *loop) reload(ctx context.Context, all bool) error {
 	}
 	if s.Changed || renewed {
 		if l.anacronRemoved() {
-			changes = append(changes, event.Stamps{Days: spool.ReadStamps(t.places.Stamps)})
+			changes = append(changes, event.Stamps{Days: spool.ReadStamps(t.paths.Stamps)})
 		}
 		load := l.loadOf(ctx, s.Crontabs)
 		load.Saved = saved(s.Changes)
@@ -222,7 +222,7 @@ func saved(changes []spool.Change) map[string]time.Time {
 // anacronRemoved reports whether anacron was removed since it was asked before.
 func (l *loop) anacronRemoved() bool {
 	before := l.crontabs.anacron
-	l.crontabs.anacron = l.options.host() && l.crontabs.places.AnacronInstalled()
+	l.crontabs.anacron = l.options.host() && l.crontabs.paths.AnacronInstalled()
 	return before && !l.crontabs.anacron
 }
 
@@ -341,7 +341,7 @@ func (l *loop) keepAll(ctx context.Context, changes []spool.Change) {
 		if c.Kind != spool.Loaded && c.Kind != spool.Reloaded && c.Kind != spool.Gone || c.Truncated {
 			continue // a version beyond the limit could not be installed again
 		}
-		user, ok := l.crontabs.places.IsUserCrontab(c.Path)
+		user, ok := l.crontabs.paths.IsUserCrontab(c.Path)
 		if !ok {
 			user = "root"
 		}
@@ -351,7 +351,7 @@ func (l *loop) keepAll(ctx context.Context, changes []spool.Change) {
 		}
 		id, err := l.history.SaveRevision(ctx, revision.Revision{
 			File: c.Path, User: user, UID: c.UID, At: l.clock.Now().Wall, How: revision.Seen,
-			Gone: c.Kind == spool.Gone, Text: []byte(l.crontabs.places.Body(c.Path, c.Text)),
+			Gone: c.Kind == spool.Gone, Text: []byte(l.crontabs.paths.Body(c.Path, c.Text)),
 		})
 		if err != nil && ctx.Err() == nil {
 			l.log.Warn("a version of a crontab is not kept", "crontab", c.Path, "error", err)

@@ -249,7 +249,7 @@ func (l *loop) remember(memory store.Restored, in inheritance) {
 		if l.options.relieves && state.Since.IsZero() {
 			state.Since = now.Wall // it is unknown until when the other cron ran
 		}
-		state.Stamps = spool.ReadStamps(l.crontabs.places.Stamps)
+		state.Stamps = spool.ReadStamps(l.crontabs.paths.Stamps)
 	}
 	for _, c := range in.children {
 		if c.Tail {
@@ -313,7 +313,7 @@ func (l *loop) allCrontabs() []*crontab.File {
 	s := l.crontabs.current()
 	all := slices.Clone(s.Crontabs)
 	for path, unsure := range awaited(s) {
-		user, ok := l.crontabs.places.IsUserCrontab(path)
+		user, ok := l.crontabs.paths.IsUserCrontab(path)
 		info, err := os.Lstat(path)
 		if !unsure || !ok || err != nil || !info.Mode().IsRegular() {
 			continue // its jobs keep their former IDs in the history

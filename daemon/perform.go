@@ -82,7 +82,7 @@ func (l *loop) lockStamp(entry *crontab.Entry) bool {
 	if p == nil {
 		return true
 	}
-	lock, err := spool.LockStamp(l.crontabs.places.Stamps, p.ID)
+	lock, err := spool.LockStamp(l.crontabs.paths.Stamps, p.ID)
 	switch {
 	case errors.Is(err, spool.ErrStampLocked):
 		return false
@@ -104,7 +104,7 @@ func (l *loop) stamp(s effect.Stamp) {
 		if lock != nil {
 			err = errors.Join(lock.Write(s.Day), lock.Close())
 		} else {
-			err = spool.WriteStamp(l.crontabs.places.Stamps, s.ID, s.Day)
+			err = spool.WriteStamp(l.crontabs.paths.Stamps, s.ID, s.Day)
 		}
 		if err != nil {
 			l.log.Warn("anacron's timestamp cannot be written", "period", s.ID, "error", err)

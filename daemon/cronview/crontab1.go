@@ -23,9 +23,9 @@ const patience = 10 * time.Second
 
 // userCrontabs are users' crontabs, which crontab(1) of the host's own cron changes.
 type userCrontabs struct {
-	places spool.Places
-	self   string
-	root   bool
+	paths spool.Paths
+	self  string
+	root  bool
 
 	// The user's own crontab as crontab(1) printed it last, and when the spool changed before that.
 	own     string
@@ -36,7 +36,7 @@ type userCrontabs struct {
 // ownCrontab returns the crontab of a user who may not read the spool, and whether it changed. It runs
 // crontab(1), which logs each call, only after a change of the spool.
 func (u *userCrontabs) ownCrontab(ctx context.Context) (text string, changed bool, err error) {
-	spool, err := os.Stat(u.places.Users)
+	spool, err := os.Stat(u.paths.Users)
 	if err != nil {
 		return "", false, fs.ErrNotExist
 	}
@@ -51,7 +51,7 @@ func (u *userCrontabs) ownCrontab(ctx context.Context) (text string, changed boo
 // ReadCrontab returns the crontab of a user, as the view has read it.
 func (u *userCrontabs) ReadCrontab(who account.Account) (string, error) {
 	if u.root {
-		return u.places.ReadCrontab(who)
+		return u.paths.ReadCrontab(who)
 	}
 	return u.list(context.Background(), who.Name)
 }

@@ -20,10 +20,10 @@ import (
 // A user's own crontab is read with crontab(1) once after each change of the spool.
 func TestOwnCrontabIsReadAfterChangesOfTheSpool(t *testing.T) {
 	root := t.TempDir()
-	places := spool.Host{Family: crontab.Debian}.Places(root)
+	places := spool.Host{Family: crontab.Debian}.Paths(root)
 	filetest.Write(t, filepath.Join(root, "bin/crontab"), fmt.Sprintf("#!/bin/sh\necho \"$*\" >>%[1]s/calls\ncat %[1]s/text 2>/dev/null || { echo no crontab for ann >&2; exit 1; }\n", root), 0o755)
 	t.Setenv("PATH", filepath.Join(root, "bin")+":"+os.Getenv("PATH"))
-	u := &userCrontabs{places: places, self: "ann"}
+	u := &userCrontabs{paths: places, self: "ann"}
 	check := func(when, text string, changed, missing bool) {
 		t.Helper()
 		got, is, err := u.ownCrontab(t.Context())

@@ -64,7 +64,7 @@ func (h *host) read(ctx context.Context) {
 
 // readOwn adds the crontab of a user who may not read the spool, and reports whether it changed.
 func (h *host) readOwn(ctx context.Context, scan *spool.Snapshot) (changed bool) {
-	path, err := h.places.UserCrontab(h.spool.Account)
+	path, err := h.paths.UserCrontab(h.spool.Account)
 	if err != nil || slices.ContainsFunc(scan.Crontabs, func(f *crontab.File) bool { return f.Name == path }) {
 		return false
 	}
@@ -75,7 +75,7 @@ func (h *host) readOwn(ctx context.Context, scan *spool.Snapshot) (changed bool)
 		}
 		return changed
 	}
-	o := spool.SourceOptions{Host: h.spool, Places: h.places}
+	o := spool.SourceOptions{Host: h.spool, Paths: h.paths}
 	file, diagnostics := crontab.Parse(path, text, o.Config(path, false))
 	scan.Crontabs = append(scan.Crontabs, file)
 	scan.Diagnostics = append(scan.Diagnostics, diagnostics...)

@@ -31,7 +31,7 @@ type host struct {
 	*simulated.World
 	root     string // put before each path: "" except in tests
 	spool    spool.Host
-	places   spool.Places
+	paths    spool.Paths
 	source   *spool.Source
 	accounts spool.Accounts
 	users    *userCrontabs
@@ -57,11 +57,11 @@ func Serve(in io.Reader, out io.Writer) error {
 
 func newHost(root string, on spool.Host) *host {
 	h := &host{
-		World: simulated.New(time.Now().UTC().Format(time.RFC3339)), root: root, spool: on, places: on.Places(root),
+		World: simulated.New(time.Now().UTC().Format(time.RFC3339)), root: root, spool: on, paths: on.Paths(root),
 		accounts: account.New(account.Options{Exec: run, Root: root}), matched: newMatches(), reload: make(chan chan<- struct{}),
 	}
-	h.source = spool.OpenSource(spool.SourceOptions{Host: on, Places: h.places, Accounts: h.accounts})
-	h.users = &userCrontabs{places: h.places, self: on.Account, root: on.Root}
+	h.source = spool.OpenSource(spool.SourceOptions{Host: on, Paths: h.paths, Accounts: h.accounts})
+	h.users = &userCrontabs{paths: h.paths, self: on.Account, root: on.Root}
 	name, _ := os.Hostname()
 	h.health = api.Health{V: api.Version, Version: api.Release(), PID: os.Getpid(), Host: name, Zone: on.Zone.String()}
 	return h
@@ -78,7 +78,7 @@ func (h *host) server() *server.Server {
 			return spool.AccountName(uid)
 		},
 		Crontabs: &server.Crontabs{
-			Host: h.spool, Places: h.places, Accounts: h.accounts, Revisions: noRevisions{}, Version: api.Release(), Foreign: h.users,
+			Host: h.spool, Paths: h.paths, Accounts: h.accounts, Revisions: noRevisions{}, Version: api.Release(), Foreign: h.users,
 		},
 	})
 }

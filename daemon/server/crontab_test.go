@@ -36,7 +36,7 @@ func (people) Find(_ context.Context, name string) (account.Account, error) {
 // host adds crontabs below a directory of the test to a world.
 type host struct {
 	*world
-	places spool.Places
+	places spool.Paths
 }
 
 func newHost(t *testing.T, w *world) *host {
@@ -51,9 +51,9 @@ func newHost(t *testing.T, w *world) *host {
 	t.Cleanup(func() { history.Close() })
 	h := &host{world: w}
 	thisHost := spool.Host{Family: crontab.Debian, Zone: time.UTC}
-	h.places = thisHost.Places(t.TempDir())
+	h.places = thisHost.Paths(t.TempDir())
 	w.crontabs = &Crontabs{
-		Host: thisHost, Places: h.places, Accounts: people{}, Revisions: history, Version: "1.2.3",
+		Host: thisHost, Paths: h.places, Accounts: people{}, Revisions: history, Version: "1.2.3",
 	}
 	return h
 }

@@ -27,7 +27,7 @@ func (e *BarredError) Error() string {
 // MayUse returns nil if caller may use crontab(1) on the crontab of target, else a *BarredError.
 // Root always may. Debian's cron looks up the target, also for root, and allows all users if there
 // is no list; cronie looks up the caller and then allows only root.
-func (p Places) MayUse(family crontab.Family, caller, target string) error {
+func (p Paths) MayUse(family crontab.Family, caller, target string) error {
 	name := target
 	if family == crontab.RHEL {
 		name = caller

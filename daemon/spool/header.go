@@ -63,7 +63,7 @@ func StripHeader(text string) string {
 // Body returns the part of text that the owner of the crontab at path wrote, without the header
 // that crontab(1) put above it. Revisions are bodies, so that installing the same crontab again
 // makes no new version.
-func (p Places) Body(path, text string) string {
+func (p Paths) Body(path, text string) string {
 	if p.Header && filepath.Dir(path) == filepath.Clean(p.Users) {
 		return StripHeader(text)
 	}

@@ -34,7 +34,7 @@ func ThisHost() Host {
 // /etc/crontab and /etc/cron.d/* always have; a file in the spool belongs to its user, and
 // /etc/anacrontab has anacron's form.
 func (h Host) Config(path string, system bool) crontab.Config {
-	return h.configAt(h.Places(""), path, system)
+	return h.configAt(h.Paths(""), path, system)
 }
 
 // Named is Config for a file that was named on the command line of a daemon. It
@@ -45,7 +45,7 @@ func (h Host) Named(path string, system bool) crontab.Config {
 	return c
 }
 
-func (h Host) configAt(p Places, path string, system bool) crontab.Config {
+func (h Host) configAt(p Paths, path string, system bool) crontab.Config {
 	c := crontab.Config{
 		Format: crontab.User, Family: h.Family, User: h.Account, Privileged: h.Root,
 		Local: h.Zone, Zone: LoadZone, Processors: h.Processors, Calendars: h.Calendars,
@@ -73,7 +73,7 @@ func LoadZone(name string) (*time.Location, error) {
 // SystemCrontab reports whether cron itself would read the file with a column for
 // the account.
 func SystemCrontab(path string) bool {
-	k, _ := Host{}.Places("").kindOf(path)
+	k, _ := Host{}.Paths("").kindOf(path)
 	return k == systemCrontab
 }
 
@@ -87,7 +87,7 @@ func family() crontab.Family {
 
 // zone is the host's zone as it is now.
 func zone() *time.Location {
-	p := Host{}.Places("")
+	p := Host{}.Paths("")
 	z := hostZone{localtime: p.Localtime, timezone: p.Timezone}
 	z.refresh(time.Now())
 	return z.location

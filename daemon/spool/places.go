@@ -7,9 +7,9 @@ import (
 	"github.com/cronring/cronring/crontab"
 )
 
-// Places are the paths of the crontabs of a host, and of the files that its cron's crontab(1)
+// Paths are the paths of the crontabs of a host, and of the files that its cron's crontab(1)
 // creates.
-type Places struct {
+type Paths struct {
 	Crontab    string // the system's crontab
 	CronD      string // the directory of packages' crontabs
 	Users      string // the spool: the directory of users' crontabs, each named after its user
@@ -25,10 +25,10 @@ type Places struct {
 	Header     bool   // crontab(1) adds three lines of comment at the top
 }
 
-// Places are those of the host's family. root is put before each path: "" for
+// Paths are those of the host's family. root is put before each path: "" for
 // the machine itself, a directory in tests.
-func (h Host) Places(root string) Places {
-	p := Places{
+func (h Host) Paths(root string) Paths {
+	p := Paths{
 		Crontab:    "/etc/crontab",
 		CronD:      "/etc/cron.d",
 		Users:      "/var/spool/cron/crontabs",
@@ -54,7 +54,7 @@ func (h Host) Places(root string) Places {
 
 // kindOf returns what kind of crontab a path is, and the relevant name: that of the user, or of the
 // file in cron.d.
-func (p Places) kindOf(path string) (kind, string) {
+func (p Paths) kindOf(path string) (kind, string) {
 	abs, err := filepath.Abs(path)
 	if err != nil || path == "-" {
 		return namedCrontab, ""
@@ -74,7 +74,7 @@ func (p Places) kindOf(path string) (kind, string) {
 }
 
 // AnacronInstalled reports whether anacron is installed to do its own work.
-func (p Places) AnacronInstalled() bool {
+func (p Paths) AnacronInstalled() bool {
 	info, err := os.Stat(p.Anacron)
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }

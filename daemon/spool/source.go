@@ -30,7 +30,7 @@ type Accounts interface {
 // SourceOptions say which tables a Source reads.
 type SourceOptions struct {
 	Host       Host
-	Places     Places   // of the host's tables; the zero value is Host.Places("")
+	Paths      Paths    // of the host's tables; the zero value is Host.Places("")
 	Accounts   Accounts // whose tables the spool holds; nil looks in the host's files
 	Seed       uint64   // of what is chosen at random once
 	LSBNames   bool     // names as Debian's cron takes them with -l
@@ -142,12 +142,12 @@ type file struct {
 
 // OpenSource makes a Source. It reads nothing yet.
 func OpenSource(o SourceOptions) *Source {
-	o.Places = o.places()
+	o.Paths = o.paths()
 	if o.Accounts == nil {
 		o.Accounts = account.New(account.Options{})
 	}
 	if o.AnacronInstalled == nil {
-		o.AnacronInstalled = o.Places.AnacronInstalled
+		o.AnacronInstalled = o.Paths.AnacronInstalled
 	}
 	return &Source{
 		options:   o,
@@ -157,7 +157,7 @@ func OpenSource(o SourceOptions) *Source {
 		parseText: crontab.Parse,
 		replan:    make(chan struct{}, 1),
 		files:     map[string]*file{},
-		zone:      hostZone{localtime: o.Places.Localtime, timezone: o.Places.Timezone},
+		zone:      hostZone{localtime: o.Paths.Localtime, timezone: o.Paths.Timezone},
 		cache:     crontab.NewCache(),
 	}
 }
@@ -312,7 +312,7 @@ func (s *Source) look() *scanned {
 		}
 		return scan
 	}
-	p := s.options.Places
+	p := s.options.Paths
 	scan.file(candidate{systemCrontab, p.Crontab, ""}, s.trust)
 	scan.directory(systemCrontab, p.CronD, s.trust, s.options.LSBNames)
 	scan.directory(userCrontab, p.Users, s.trust, false)
@@ -650,25 +650,25 @@ func (s *Source) snapshot(scan *scanned, order []*file, changes []Change, moved 
 // Config returns how to parse the file at path, like Host.Config, but with the places of these
 // options.
 func (o SourceOptions) Config(path string, system bool) crontab.Config {
-	c := o.Host.configAt(o.places(), path, system)
+	c := o.Host.configAt(o.paths(), path, system)
 	if c.Format == crontab.User && !c.Privileged {
 		c.MaxEntries = o.MaxEntries
 	}
 	return c
 }
 
-func (o SourceOptions) places() Places {
-	if o.Places == (Places{}) {
-		return o.Host.Places("")
+func (o SourceOptions) paths() Paths {
+	if o.Paths == (Paths{}) {
+		return o.Host.Paths("")
 	}
-	return o.Places
+	return o.Paths
 }
 
 // Judge returns whether a Source would refuse the file at path, or ignore it because of its name.
 // For a file outside of the host's places it returns nil, nil.
 func (o SourceOptions) Judge(ctx context.Context, path string) (*Refusal, *Ignored) {
 	s := OpenSource(o)
-	k, name := s.options.Places.kindOf(path)
+	k, name := s.options.Paths.kindOf(path)
 	if k == namedCrontab {
 		return nil, nil
 	}
@@ -686,7 +686,7 @@ func (o SourceOptions) Judge(ctx context.Context, path string) (*Refusal, *Ignor
 // Passes returns whether a Source would ignore a file at path because of its name, whether or not
 // it exists; nil if not.
 func (o SourceOptions) Passes(path string) *Ignored {
-	k, name := o.places().kindOf(path)
+	k, name := o.paths().kindOf(path)
 	if k != userCrontab && (k != systemCrontab || name == "") {
 		return nil
 	}

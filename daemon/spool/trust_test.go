@@ -46,13 +46,13 @@ func needRoot(t testing.TB) {
 type crontabDirs struct {
 	testing.TB
 	family crontab.Family
-	places Places
+	places Paths
 	people people
 }
 
 func newCrontabDirs(t testing.TB, family crontab.Family) *crontabDirs {
 	t.Helper()
-	h := &crontabDirs{t, family, Host{Family: family}.Places(t.TempDir()), people{"root": 0, "bob": bobUID, "eve": eveUID}}
+	h := &crontabDirs{t, family, Host{Family: family}.Paths(t.TempDir()), people{"root": 0, "bob": bobUID, "eve": eveUID}}
 	for _, dir := range []string{h.places.CronD, h.places.Users} {
 		h.must(os.MkdirAll(dir, 0o755))
 	}
@@ -68,7 +68,7 @@ func (h *crontabDirs) must(err error) {
 
 func (h *crontabDirs) options() SourceOptions {
 	return SourceOptions{
-		Host: Host{Family: h.family, Account: "root", Root: true}, Places: h.places, Accounts: h.people,
+		Host: Host{Family: h.family, Account: "root", Root: true}, Paths: h.places, Accounts: h.people,
 		AnacronInstalled: func() bool { return false },
 	}
 }

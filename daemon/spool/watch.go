@@ -289,19 +289,19 @@ func (s *Source) plan() plan {
 			p.file(path)
 		}
 	} else {
-		accounts := filepath.Dir(o.Places.Passwd)
+		accounts := filepath.Dir(o.Paths.Passwd)
 		for _, path := range []string{
-			o.Places.Crontab, o.Places.Anacrontab, o.Places.Anacron,
-			o.Places.Passwd, filepath.Join(accounts, "shadow"), filepath.Join(accounts, "group"),
+			o.Paths.Crontab, o.Paths.Anacrontab, o.Paths.Anacron,
+			o.Paths.Passwd, filepath.Join(accounts, "shadow"), filepath.Join(accounts, "group"),
 		} {
 			p.file(path)
 		}
-		p.directory(o.Places.CronD, s.accepts(systemCrontab, o.LSBNames))
-		p.directory(o.Places.Users, s.accepts(userCrontab, false))
+		p.directory(o.Paths.CronD, s.accepts(systemCrontab, o.LSBNames))
+		p.directory(o.Paths.Users, s.accepts(userCrontab, false))
 	}
-	p.file(o.Places.Localtime)
-	p.file(o.Places.Timezone)
-	if target, err := filepath.EvalSymlinks(o.Places.Localtime); err == nil && target != o.Places.Localtime {
+	p.file(o.Paths.Localtime)
+	p.file(o.Paths.Timezone)
+	if target, err := filepath.EvalSymlinks(o.Paths.Localtime); err == nil && target != o.Paths.Localtime {
 		p.file(target)
 	}
 	for _, target := range targets {

@@ -27,7 +27,7 @@ const tempPrefix = ".cronring-"
 
 // UserCrontab returns the path of the crontab of a user. A user whose name is not a valid file name,
 // or one that cron would ignore, has none.
-func (p Places) UserCrontab(name string) (string, error) {
+func (p Paths) UserCrontab(name string) (string, error) {
 	if name == "" || strings.ContainsAny(name, "/\x00\n") || cronieIgnores(name) != "" {
 		return "", fmt.Errorf("name the crontab of %q: no crontab can have that name", name)
 	}
@@ -37,7 +37,7 @@ func (p Places) UserCrontab(name string) (string, error) {
 // ReadCrontab reads the crontab of a user from the disk; the error is fs.ErrNotExist if there is
 // none. It reads nothing that the user could have planted to see another user's file: no link, and
 // no file of a third user or with a second name.
-func (p Places) ReadCrontab(who account.Account) (string, error) {
+func (p Paths) ReadCrontab(who account.Account) (string, error) {
 	path, err := p.UserCrontab(who.Name)
 	if err != nil {
 		return "", err
@@ -89,7 +89,7 @@ const headerRoom = 1 << 10
 // or the new one; after an error it is the old one, unless the error is that of "sync directory". A
 // link or another unexpected file in its place is replaced, not followed. If the spool is missing,
 // Install makes it, with the permissions that the family's cron uses.
-func Install(p Places, who account.Account, text string) error {
+func Install(p Paths, who account.Account, text string) error {
 	if _, err := p.UserCrontab(who.Name); err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func Install(p Places, who account.Account, text string) error {
 }
 
 // Remove removes the table of an account; fs.ErrNotExist when there is none.
-func Remove(p Places, who account.Account) error {
+func Remove(p Paths, who account.Account) error {
 	if _, err := p.UserCrontab(who.Name); err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func Remove(p Places, who account.Account) error {
 
 // Restore writes a system crontab. Its owner and mode stay; a new one is root's, readable for all.
 // It refuses a symbolic link, because other programs may use the target.
-func Restore(p Places, path, text string) error {
+func Restore(p Paths, path, text string) error {
 	dir, name, err := p.systemCrontab(path)
 	if err != nil {
 		return err
@@ -158,7 +158,7 @@ func rewrite(dir int, name, path, text string) error {
 }
 
 // Withdraw removes a system table; fs.ErrNotExist when there is none.
-func Withdraw(p Places, path string) error {
+func Withdraw(p Paths, path string) error {
 	dir, name, err := p.systemCrontab(path)
 	if err != nil {
 		return err
@@ -169,7 +169,7 @@ func Withdraw(p Places, path string) error {
 
 // systemCrontab opens the directory of a table that root keeps. Any other path
 // is refused.
-func (p Places) systemCrontab(path string) (dir int, name string, err error) {
+func (p Paths) systemCrontab(path string) (dir int, name string, err error) {
 	if !p.IsSystemCrontab(path) {
 		return -1, "", fmt.Errorf("write %s: it is not a system crontab", path)
 	}
@@ -178,13 +178,13 @@ func (p Places) systemCrontab(path string) (dir int, name string, err error) {
 }
 
 // IsSystemCrontab reports whether path is the place of a crontab of root.
-func (p Places) IsSystemCrontab(path string) bool {
+func (p Paths) IsSystemCrontab(path string) bool {
 	kind, _ := p.kindOf(path)
 	return path == filepath.Clean(path) && (kind == systemCrontab || kind == anacrontab)
 }
 
 // IsUserCrontab reports whether path is in the spool, and whose crontab it is.
-func (p Places) IsUserCrontab(path string) (name string, ok bool) {
+func (p Paths) IsUserCrontab(path string) (name string, ok bool) {
 	kind, name := p.kindOf(path)
 	return name, kind == userCrontab
 }
@@ -203,7 +203,7 @@ func withdraw(path, name string) error {
 
 // group is the group that the spool's tables share; without one each has its
 // owner's.
-func (p Places) group() (gid int, shared bool) {
+func (p Paths) group() (gid int, shared bool) {
 	if p.Group == "" {
 		return 0, false
 	}

@@ -21,13 +21,13 @@ import (
 
 // spoolIn is a host's places below a directory of the test, and an account
 // that is not the test's own where the test is root.
-func spoolIn(t *testing.T, family crontab.Family) (Places, account.Account) {
+func spoolIn(t *testing.T, family crontab.Family) (Paths, account.Account) {
 	t.Helper()
 	bob := account.Account{Name: "bob", UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}
 	if os.Geteuid() == 0 {
 		bob.UID, bob.GID = 20002, 20003
 	}
-	p := Host{Family: family}.Places(t.TempDir())
+	p := Host{Family: family}.Paths(t.TempDir())
 	return p, bob
 }
 

@@ -108,7 +108,7 @@ func CrontabsAt(a *cli.App, root string) (spool.SourceOptions, error) {
 		}
 		m = inventory.At(root, a.Now)
 	}
-	source := spool.SourceOptions{Host: m.Host, Places: m.Places(), Accounts: inventory.Accounts(m.Find), LSBNames: m.LSBNames()}
+	source := spool.SourceOptions{Host: m.Host, Paths: m.Paths(), Accounts: inventory.Accounts(m.Find), LSBNames: m.LSBNames()}
 	if root == "" {
 		c := config.Read(ConfigDir)
 		source.MaxEntries = c.EntriesPerUser()

@@ -41,7 +41,7 @@ type Host struct {
 	T       *testing.T
 	Dir     string
 	Host    spool.Host
-	Places  spool.Places
+	Places  spool.Paths
 	Socket  string
 	Program string // this test, under the name crontab
 	Stop    func()
@@ -87,7 +87,7 @@ func NewHost(t *testing.T, family crontab.Family) *Host {
 	t.Helper()
 	hosttest.Root(t, "only root can be several accounts")
 	h := &Host{T: t, Dir: publicDir(t), Host: spool.Host{Family: family, Zone: time.UTC, Account: "root", Root: true}}
-	h.Places = h.Host.Places(filepath.Join(h.Dir, "root"))
+	h.Places = h.Host.Paths(filepath.Join(h.Dir, "root"))
 	h.Socket, h.Program = filepath.Join(h.Dir, "s"), filepath.Join(h.Dir, "crontab")
 	self, err := os.Executable()
 	if err != nil {
@@ -130,7 +130,7 @@ func (h *Host) Serve() {
 		Backend: quietLoop{h: h}, Now: time.Now, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		Account: func(uid uint32) (string, error) { return directory.Name(context.Background(), uid) },
 		Crontabs: &server.Crontabs{
-			Host: h.Host, Places: h.Places, Accounts: directory, Revisions: history, Version: "test",
+			Host: h.Host, Paths: h.Places, Accounts: directory, Revisions: history, Version: "test",
 			Note: func(pid int, who, word, text string) {
 				h.Mu.Lock()
 				defer h.Mu.Unlock()

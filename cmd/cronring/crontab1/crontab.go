@@ -40,7 +40,7 @@ type Program struct {
 	Env          func(string) string
 	uid          uint32
 	Host         spool.Host
-	places       spool.Places
+	places       spool.Paths
 	socket       string
 	args         crontabArgs
 }
@@ -50,7 +50,7 @@ func New() *Program {
 	host := config.ThisHost()
 	c := &Program{
 		in: os.Stdin, out: os.Stdout, err: os.Stderr, Env: os.Getenv, uid: uint32(os.Geteuid()),
-		Host: host, places: host.Places(""), socket: api.SystemSocket,
+		Host: host, places: host.Paths(""), socket: api.SystemSocket,
 	}
 	// Root's environment can come from another user (sudo -E, su), who must not receive
 	// root's crontabs.

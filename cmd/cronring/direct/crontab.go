@@ -16,13 +16,13 @@ import (
 // another user who could write the spool could run commands as anybody.
 type Crontabs struct {
 	host     spool.Host
-	places   spool.Places
+	paths    spool.Paths
 	accounts spool.Accounts
 }
 
 // NewCrontabs returns the user crontabs of a host.
-func NewCrontabs(host spool.Host, places spool.Places) *Crontabs {
-	return &Crontabs{host: host, places: places, accounts: account.New(account.Options{})}
+func NewCrontabs(host spool.Host, places spool.Paths) *Crontabs {
+	return &Crontabs{host: host, paths: places, accounts: account.New(account.Options{})}
 }
 
 // Notice is shown after a change without a daemon. The next daemon finds the change and
@@ -40,7 +40,7 @@ func (d *Crontabs) owner(ctx context.Context, name string) (account.Account, err
 	if err != nil {
 		return who, err
 	}
-	err = d.places.MayUse(d.host.Family, "root", name)
+	err = d.paths.MayUse(d.host.Family, "root", name)
 	if barred, ok := errors.AsType[*spool.BarredError](err); ok {
 		return who, &api.Error{Kind: api.NotAllowed, What: "The user " + barred.Name + " cannot use this program (crontab)", Why: barred.Why}
 	}
@@ -53,7 +53,7 @@ func (d *Crontabs) Crontab(ctx context.Context, user string, _, header bool) (ap
 	if err != nil {
 		return api.Crontab{}, err
 	}
-	raw, err := d.places.ReadCrontab(who)
+	raw, err := d.paths.ReadCrontab(who)
 	if errors.Is(err, fs.ErrNotExist) {
 		return api.Crontab{User: who.Name, Missing: true, Sum: spool.NoCrontab}, nil
 	}
@@ -69,7 +69,7 @@ func (d *Crontabs) Crontab(ctx context.Context, user string, _, header bool) (ap
 }
 
 func (d *Crontabs) body(raw string) string {
-	if d.places.Header {
+	if d.paths.Header {
 		return spool.StripHeader(raw)
 	}
 	return raw
@@ -92,10 +92,10 @@ func (d *Crontabs) InstallCrontab(ctx context.Context, r api.InstallRequest) (ap
 		}
 	}
 	text := string(r.Text)
-	if d.places.Header {
+	if d.paths.Header {
 		text = spool.Header(r.File, time.Now(), api.Release()) + text
 	}
-	return api.Installed{User: who.Name, Notice: Notice}, spool.Install(d.places, who, text)
+	return api.Installed{User: who.Name, Notice: Notice}, spool.Install(d.paths, who, text)
 }
 
 // RemoveCrontab removes the crontab of a user.
@@ -105,11 +105,11 @@ func (d *Crontabs) RemoveCrontab(ctx context.Context, user string) (api.Installe
 		return api.Installed{}, err
 	}
 	done := api.Installed{User: who.Name, Gone: true, Notice: Notice}
-	if raw, err := d.places.ReadCrontab(who); err == nil {
+	if raw, err := d.paths.ReadCrontab(who); err == nil {
 		file, _ := crontab.Parse(who.Name, raw, crontab.Config{Owner: who.Name})
 		done.Entries = len(file.Entries)
 	}
-	err = spool.Remove(d.places, who)
+	err = spool.Remove(d.paths, who)
 	if errors.Is(err, fs.ErrNotExist) {
 		return done, &api.Error{Kind: api.NotFound, What: "no crontab for " + who.Name}
 	}

@@ -30,15 +30,15 @@ type HostCrontabs struct {
 // NewHostCrontabs returns the crontabs of this host.
 func NewHostCrontabs() *HostCrontabs {
 	host := config.ThisHost()
-	d := NewCrontabs(host, host.Places(""))
-	return &HostCrontabs{d, spool.SourceOptions{Host: host, Places: d.places, Accounts: d.accounts}}
+	d := NewCrontabs(host, host.Paths(""))
+	return &HostCrontabs{d, spool.SourceOptions{Host: host, Paths: d.paths, Accounts: d.accounts}}
 }
 
 // CrontabFiles lists the crontabs of the host.
 func (d *HostCrontabs) CrontabFiles(ctx context.Context) ([]api.CrontabFile, error) {
 	var all []api.CrontabFile
 	for _, t := range d.scan(ctx).Crontabs {
-		user, _ := d.places.IsUserCrontab(t.Name)
+		user, _ := d.paths.IsUserCrontab(t.Name)
 		all = append(all, api.CrontabFile{File: t.Name, User: user, Entries: len(t.Entries)})
 	}
 	return all, nil
@@ -46,7 +46,7 @@ func (d *HostCrontabs) CrontabFiles(ctx context.Context) ([]api.CrontabFile, err
 
 // Places returns the host's own places.
 func (d *HostCrontabs) Places(context.Context) (*api.Places, error) {
-	return &api.Places{Crontab: d.places.Crontab, Anacrontab: d.places.Anacrontab, CronD: d.places.CronD}, nil
+	return &api.Places{Crontab: d.paths.Crontab, Anacrontab: d.paths.Anacrontab, CronD: d.paths.CronD}, nil
 }
 
 func (d *HostCrontabs) scan(ctx context.Context) spool.Snapshot {
@@ -57,18 +57,18 @@ func (d *HostCrontabs) scan(ctx context.Context) spool.Snapshot {
 func (d *HostCrontabs) place(ctx context.Context, file, user string) (at string, who account.Account, users bool, err error) {
 	name, users := user, file == ""
 	if !users {
-		name, users = d.places.IsUserCrontab(file)
+		name, users = d.paths.IsUserCrontab(file)
 	}
 	if users {
 		if who, err = d.owner(ctx, name); err == nil {
-			at, err = d.places.UserCrontab(who.Name)
+			at, err = d.paths.UserCrontab(who.Name)
 		}
 		return at, who, true, err
 	}
-	if !d.places.IsSystemCrontab(file) {
+	if !d.paths.IsSystemCrontab(file) {
 		err = &api.Error{
 			Kind: api.NotFound, What: fmt.Sprintf("cannot find the crontab %q", file),
-			Why: "cron reads only crontabs in " + d.places.Crontab + ", " + d.places.CronD + " and " + d.places.Users,
+			Why: "cron reads only crontabs in " + d.paths.Crontab + ", " + d.paths.CronD + " and " + d.paths.Users,
 		}
 	}
 	return file, who, false, err
@@ -92,13 +92,13 @@ func (d *HostCrontabs) CrontabText(ctx context.Context, file, user string) (api.
 	if users {
 		old, err := d.Crontab(ctx, who.Name, false, false)
 		t.Text, t.Sum, t.Missing, t.Account, t.Privileged = old.Text, old.Sum, old.Missing, who.Name, who.UID == 0
-		if d.places.Header {
-			raw, _ := d.places.ReadCrontab(who) // what was read a moment ago
+		if d.paths.Header {
+			raw, _ := d.paths.ReadCrontab(who) // what was read a moment ago
 			t.Above = strings.Count(raw, "\n") - strings.Count(string(t.Text), "\n")
 		}
 		return t, err
 	}
-	t.StandsIn = !d.places.AnacronInstalled()
+	t.StandsIn = !d.paths.AnacronInstalled()
 	text, err := spool.Read(at)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -164,9 +164,9 @@ func (d *HostCrontabs) write(ctx context.Context, now api.CrontabText, r api.Cro
 		_, err := d.InstallCrontab(ctx, api.InstallRequest{User: now.User, File: now.File, Text: r.Text})
 		return err
 	case r.Gone:
-		return spool.Withdraw(d.places, now.File)
+		return spool.Withdraw(d.paths, now.File)
 	}
-	return spool.Restore(d.places, now.File, string(r.Text))
+	return spool.Restore(d.paths, now.File, string(r.Text))
 }
 
 // List finds jobs by name, glob or FILE:LINE. Other references need the daemon.

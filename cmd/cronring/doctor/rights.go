@@ -100,7 +100,7 @@ func (e *examination) socketRights() []finding {
 // spoolRights checks the directory of user crontabs by the rules of the family, so that
 // another cron can be installed again.
 func (e *examination) spoolRights() []finding {
-	p := e.Places()
+	p := e.Paths()
 	path := e.HostPath(p.Users)
 	info, err := os.Stat(p.Users)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -133,7 +133,7 @@ func (e *examination) spoolMode() uint32 {
 }
 
 func (e *examination) makeSpool(path string) []remedy {
-	group := e.Places().Group
+	group := e.Paths().Group
 	if group == "" {
 		group = "root"
 	}

@@ -14,7 +14,7 @@ import (
 // Source reads the host's tables as the daemon does.
 func (m *Machine) Source() *spool.Source {
 	return spool.OpenSource(spool.SourceOptions{
-		Host: m.Host, Places: m.Places(), Accounts: Accounts(m.Find), LSBNames: m.LSBNames(),
+		Host: m.Host, Paths: m.Paths(), Accounts: Accounts(m.Find), LSBNames: m.LSBNames(),
 	})
 }
 
@@ -53,7 +53,7 @@ func (m *Machine) Crontabs(ctx context.Context) []Crontab {
 // ownAnacrontab reads the table of an anacron that is installed. The daemon
 // leaves it alone then.
 func (m *Machine) ownAnacrontab() []Crontab {
-	path := m.Places().Anacrontab
+	path := m.Paths().Anacrontab
 	text, err := m.readUpTo(m.HostPath(path), crontab.MaxText+1)
 	if os.IsNotExist(err) {
 		return nil

@@ -110,8 +110,8 @@ func (m *Machine) HostPath(path string) string {
 	return "/" + strings.TrimPrefix(strings.TrimPrefix(path, m.Root), "/")
 }
 
-// Places are those of the host's tables.
-func (m *Machine) Places() spool.Places { return m.Host.Places(m.Root) }
+// Paths are those of the host's tables.
+func (m *Machine) Paths() spool.Paths { return m.Host.Paths(m.Root) }
 
 // maxSettings limits how much of a configuration file or kernel file is read.
 const maxSettings = 1 << 20
@@ -182,4 +182,4 @@ func CountEntries(crontabs []Crontab) int {
 }
 
 // AnacronInstalled reports whether anacron itself does its jobs here.
-func (m *Machine) AnacronInstalled() bool { return m.Places().AnacronInstalled() }
+func (m *Machine) AnacronInstalled() bool { return m.Paths().AnacronInstalled() }

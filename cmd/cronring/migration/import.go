@@ -308,7 +308,7 @@ func delayText(m *inventory.Machine, e *crontab.Entry, p *timetable.Period) stri
 // stamp reads the day on which a job of anacron ran last.
 func stamp(m *inventory.Machine, id string) (timetable.Day, bool) {
 	const form = "20060102"
-	text, err := m.Read(m.HostPath(filepath.Join(m.Places().Stamps, filepath.Base(id))))
+	text, err := m.Read(m.HostPath(filepath.Join(m.Paths().Stamps, filepath.Base(id))))
 	if err != nil || len(text) < len(form) {
 		return 0, false
 	}

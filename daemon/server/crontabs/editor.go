@@ -19,7 +19,7 @@ import (
 // given by name.
 type Options struct {
 	Host      spool.Host
-	Places    spool.Places
+	Paths     spool.Paths
 	Accounts  spool.Accounts
 	Revisions Revisions
 	Version   string // for the header of crontabs
@@ -130,7 +130,7 @@ func (ed *Editor) owner(ctx context.Context, c *call.Call, name string) (place, 
 	if !c.Peer.Admin && name != c.Peer.Name {
 		return place{}, &api.Error{Kind: api.NotAllowed, What: "must be privileged to use -u", Why: "you are " + c.Peer.String()}
 	}
-	path, err := ed.Places.UserCrontab(name)
+	path, err := ed.Paths.UserCrontab(name)
 	if err != nil {
 		return place{}, unknownUser(name)
 	}
@@ -160,7 +160,7 @@ func (ed *Editor) admit(ctx context.Context, c *call.Call, target string) error 
 	if c.Peer.Admin {
 		caller = "root"
 	}
-	err := ed.Places.MayUse(ed.Host.Family, caller, target)
+	err := ed.Paths.MayUse(ed.Host.Family, caller, target)
 	barred, ok := errors.AsType[*spool.BarredError](err)
 	if !ok {
 		return err
@@ -189,7 +189,7 @@ func (ed *Editor) Own(p call.Peer) string {
 	if ed.Options == nil || len(ed.Files) > 0 {
 		return ""
 	}
-	path, err := ed.Places.UserCrontab(p.Name)
+	path, err := ed.Paths.UserCrontab(p.Name)
 	if err != nil {
 		return ""
 	}
@@ -216,7 +216,7 @@ func (ed *Editor) deniedCrontab(p call.Peer) string {
 	if ed.Own(p) == "" {
 		return "this daemon keeps no crontab of yours; you are " + p.String()
 	}
-	err := ed.Places.MayUse(ed.Host.Family, p.Name, p.Name)
+	err := ed.Paths.MayUse(ed.Host.Family, p.Name, p.Name)
 	if barred, ok := errors.AsType[*spool.BarredError](err); ok {
 		return "crontab is not allowed for " + p.String() + ": " + barred.Why
 	}

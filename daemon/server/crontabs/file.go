@@ -45,7 +45,7 @@ func (ed *Editor) placeOf(ctx context.Context, c *call.Call, file, user string) 
 	}
 	name, isUsers := user, file == ""
 	if !isUsers && len(ed.Files) == 0 {
-		name, isUsers = ed.Places.IsUserCrontab(file)
+		name, isUsers = ed.Paths.IsUserCrontab(file)
 	}
 	if isUsers {
 		if err := ed.checkUsers(); err != nil {
@@ -67,10 +67,10 @@ func (ed *Editor) placeOf(ctx context.Context, c *call.Call, file, user string) 
 func (ed *Editor) known(file string) (string, error) {
 	e := &api.Error{Kind: api.NotFound, What: "cannot find the crontab " + display.Quote(file), Fix: "cronring lint --installed"}
 	if len(ed.Files) == 0 {
-		if ed.Places.IsSystemCrontab(file) {
+		if ed.Paths.IsSystemCrontab(file) {
 			return file, nil
 		}
-		e.Why = "cron reads only crontabs in " + ed.Places.Crontab + ", " + ed.Places.CronD + " and " + ed.Places.Users
+		e.Why = "cron reads only crontabs in " + ed.Paths.Crontab + ", " + ed.Paths.CronD + " and " + ed.Paths.Users
 		return "", e
 	}
 	for _, name := range ed.Files {
@@ -96,13 +96,13 @@ func (ed *Editor) config(p place) crontab.Config {
 	if len(ed.Files) > 0 {
 		return ed.host().Named(p.path, ed.System)
 	}
-	o := spool.SourceOptions{Host: ed.host(), Places: ed.Places}
+	o := spool.SourceOptions{Host: ed.host(), Paths: ed.Paths}
 	c := o.Config(p.path, false)
 	c.Local = ed.zone()
 	if p.user {
 		c.Owner, c.User, c.Privileged, c.MaxEntries = p.who.Name, "", p.who.UID == 0, ed.maxEntries(p.who)
 	} else {
-		c.StandIn = !ed.Places.AnacronInstalled()
+		c.StandIn = !ed.Paths.AnacronInstalled()
 	}
 	return c
 }
@@ -243,7 +243,7 @@ func (ed *Editor) refuse(p place, old installed, r api.CrontabFileRequest, answe
 		answer.Entries = len(was.Entries)
 		return nil
 	}
-	o := spool.SourceOptions{Host: ed.Host, Places: ed.Places, LSBNames: ed.LSBNames}
+	o := spool.SourceOptions{Host: ed.Host, Paths: ed.Paths, LSBNames: ed.LSBNames}
 	if passed := o.Passes(p.path); passed != nil && len(ed.Files) == 0 {
 		return &api.Error{Kind: api.Usage, What: "cannot write " + p.path + ": cron would not read it", Why: passed.Why, Fix: "choose a name of letters, digits, _ and -"}
 	}

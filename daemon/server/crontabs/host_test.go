@@ -69,7 +69,7 @@ func (people) Find(_ context.Context, name string) (account.Account, error) {
 type host struct {
 	t           *testing.T
 	crontabs    *Options
-	places      spool.Places
+	places      spool.Paths
 	now         time.Time
 	view        *view.View
 	diagnostics []crontab.Diagnostic
@@ -89,9 +89,9 @@ func newHost(t *testing.T) *host {
 	t.Cleanup(func() { history.Close() })
 	h := &host{t: t, now: time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC), view: engine.New(engine.State{}).View()}
 	thisHost := spool.Host{Family: crontab.Debian, Zone: time.UTC}
-	h.places = thisHost.Places(t.TempDir())
+	h.places = thisHost.Paths(t.TempDir())
 	h.crontabs = &Options{
-		Host: thisHost, Places: h.places, Accounts: people{}, Revisions: history, Version: "1.2.3",
+		Host: thisHost, Paths: h.places, Accounts: people{}, Revisions: history, Version: "1.2.3",
 		Note: func(pid int, who, word, text string) {
 			h.mu.Lock()
 			defer h.mu.Unlock()

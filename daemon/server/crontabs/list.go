@@ -32,7 +32,7 @@ func (ed *Editor) List(ctx context.Context, c *call.Call) error {
 	}
 	answer := api.CrontabFiles{V: api.Version, Crontabs: list}
 	if len(ed.Files) == 0 {
-		answer.Places = &api.Places{Crontab: ed.Places.Crontab, Anacrontab: ed.Places.Anacrontab, CronD: ed.Places.CronD}
+		answer.Places = &api.Places{Crontab: ed.Paths.Crontab, Anacrontab: ed.Paths.Anacrontab, CronD: ed.Paths.CronD}
 	}
 	return c.Answer(answer)
 }
@@ -69,7 +69,7 @@ func (ed *Editor) loaded(c *call.Call) []api.CrontabFile {
 		i, ok := at[path]
 		if !ok {
 			p := place{path: path}
-			if p.who.Name, p.user = ed.Places.IsUserCrontab(path); len(ed.Files) > 0 {
+			if p.who.Name, p.user = ed.Paths.IsUserCrontab(path); len(ed.Files) > 0 {
 				p.user = false
 			}
 			i, at[path] = len(list), len(list)

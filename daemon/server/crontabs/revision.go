@@ -18,7 +18,7 @@ import (
 // those of their own crontab. Versions of an earlier user with the same name are excluded: crontabs
 // contain passwords.
 func (ed *Editor) sees(c *call.Call, r revision.Revision) bool {
-	name, ok := ed.Places.IsUserCrontab(r.File)
+	name, ok := ed.Paths.IsUserCrontab(r.File)
 	return c.Peer.Admin || ok && c.Peer.Name != "" && name == c.Peer.Name && r.User == name && r.UID == c.Peer.UID
 }
 

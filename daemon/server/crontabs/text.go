@@ -33,7 +33,7 @@ func (ed *Editor) see(p place) (t installed, err error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			t.missing, err = true, nil
 		}
-		t.body = ed.Places.Body(p.path, t.raw)
+		t.body = ed.Paths.Body(p.path, t.raw)
 		return t, err
 	}
 	info, err := os.Stat(p.path)
@@ -61,7 +61,7 @@ func (ed *Editor) readUsers(who account.Account) (string, error) {
 	if ed.Foreign != nil {
 		return ed.Foreign.ReadCrontab(who)
 	}
-	return ed.Places.ReadCrontab(who)
+	return ed.Paths.ReadCrontab(who)
 }
 
 // write puts a text in a place, or takes away what is there.
@@ -76,13 +76,13 @@ func (ed *Editor) write(p place, text string, gone bool) error {
 	case len(ed.Files) > 0:
 		return spool.Overwrite(p.path, text)
 	case p.user && gone:
-		return spool.Remove(ed.Places, p.who)
+		return spool.Remove(ed.Paths, p.who)
 	case p.user:
-		return spool.Install(ed.Places, p.who, text)
+		return spool.Install(ed.Paths, p.who, text)
 	case !gone:
-		return spool.Restore(ed.Places, p.path, text)
+		return spool.Restore(ed.Paths, p.path, text)
 	}
-	err := spool.Withdraw(ed.Places, p.path)
+	err := spool.Withdraw(ed.Paths, p.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -91,7 +91,7 @@ func (ed *Editor) write(p place, text string, gone bool) error {
 
 // addHeader puts the header above a crontab, where the family has one.
 func (ed *Editor) addHeader(file, text string, now time.Time) string {
-	if !ed.Places.Header || ed.Foreign != nil { // crontab(1) adds its own
+	if !ed.Paths.Header || ed.Foreign != nil { // crontab(1) adds its own
 		return text
 	}
 	return spool.Header(file, now.In(ed.zone()), ed.Version) + text

@@ -54,7 +54,7 @@ func (ed *Editor) Undo(ctx context.Context, c *call.Call) error {
 		return err
 	}
 	answer := api.Installed{V: api.Version, User: target.User, File: target.File, Gone: target.Gone, Restored: target.ID}
-	if _, ok := ed.Places.IsUserCrontab(target.File); !ok {
+	if _, ok := ed.Paths.IsUserCrontab(target.File); !ok {
 		err = ed.restoreOther(ctx, c, target, &answer)
 	} else if err = ed.checkUsers(); err == nil {
 		err = ed.restoreUser(ctx, c, target, &answer)
@@ -130,7 +130,7 @@ func (ed *Editor) restoreUser(ctx context.Context, c *call.Call, target revision
 		ed.remember(ctx, answer, c.Now, p, old)
 	}
 	text := ed.addHeader(fmt.Sprintf("revision %d", target.ID), string(target.Text), c.Now)
-	if err := spool.Install(ed.Places, p.who, text); err != nil {
+	if err := spool.Install(ed.Paths, p.who, text); err != nil {
 		return cannot("restore", p, err)
 	}
 	ed.note(ctx, c, "REPLACE", p.who.Name)

@@ -148,7 +148,7 @@ func (ed *Editor) install(ctx context.Context, c *call.Call, p place, r api.Inst
 	if err == nil { // an unreadable file, which another user may have planted, is not stored
 		ed.remember(ctx, answer, c.Now, p, old)
 	}
-	if err := spool.Install(ed.Places, p.who, ed.addHeader(r.File, string(r.Text), c.Now)); err != nil {
+	if err := spool.Install(ed.Paths, p.who, ed.addHeader(r.File, string(r.Text), c.Now)); err != nil {
 		return cannot("install", p, err)
 	}
 	p.did(c, "edit", answer, ed.save(ctx, answer, p.revision(c, revision.Installed, r.Text)))
@@ -188,7 +188,7 @@ func (ed *Editor) remove(ctx context.Context, c *call.Call, p place, how string,
 		file, _ := ed.parse(p.path, p.who, old.body)
 		answer.Entries = len(file.Entries)
 	}
-	if err := spool.Remove(ed.Places, p.who); err != nil {
+	if err := spool.Remove(ed.Paths, p.who); err != nil {
 		return cannot("remove", p, err)
 	}
 	ed.note(ctx, c, "DELETE", p.who.Name)
