@@ -137,8 +137,8 @@ func operate(ctx context.Context, o *Options, before *handover.Handover, service
 	defer l.groups.Close()
 	l.beats = beats.New(backend{&l.shared}, l.beatsDir())
 	defer l.beats.Shut()
-	hands, letGo := context.WithCancel(context.WithoutCancel(ctx))
-	defer letGo()
+	hands, releaseHands := context.WithCancel(context.WithoutCancel(ctx))
+	defer releaseHands()
 	l.life = hands
 	inherited := l.inherit(hands, before, memory.Live)
 	if err := l.openSessions(inherited.children); err != nil {
@@ -151,7 +151,7 @@ func operate(ctx context.Context, o *Options, before *handover.Handover, service
 		defer l.sessions.Close()
 	}
 	if err := l.openCrontabs(ctx, memory.Seed, before != nil); err != nil {
-		letGo()
+		releaseHands()
 		return nil, errors.Join(err, spawning.Wait())
 	}
 	if memory.Unowned {
@@ -218,7 +218,7 @@ func operate(ctx context.Context, o *Options, before *handover.Handover, service
 		err = errors.Join(err, shim.Start(l.runs, l.spawner.Handover()))
 	}
 	stopServing()
-	letGo()
+	releaseHands()
 	if how == waiting {
 		err = errors.Join(err, spawning.Wait(), l.leaveTails())
 	}

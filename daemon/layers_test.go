@@ -39,7 +39,7 @@ var layers = [][]string{
 	{"daemon/engine/view", "daemon/engine/gate"},
 	{"gossip/register", "gossip/keys", "gossip/memory"},
 	{"gossip/claims", "gossip/roster", "gossip/clocks", "gossip/search"},
-	{"daemon/engine", "daemon/account", "daemon/budget", "daemon/holder", "daemon/starter", "daemon/credential", "daemon/envfile", "daemon/sandbox", "daemon/typedtime"},
+	{"daemon/engine", "daemon/account", "daemon/budget", "daemon/filelock", "daemon/starter", "daemon/credential", "daemon/envfile", "daemon/sandbox", "daemon/typedtime"},
 	{"daemon/review", "daemon/engine/enginetest", "daemon/outbox"},
 	{"daemon/store/database"},
 	{"daemon/store/audit", "daemon/store/revision", "daemon/store/state", "daemon/store/statistics"},

@@ -15,8 +15,8 @@ import (
 // is not the default: see DefaultOptions.
 type Options struct {
 	Name    string  // "" when derived
-	Desc    string  // what it is for; "": not said
-	Contact string  // whom to ask about it, in owner=; "": not said
+	Desc    string  // what the job is for; "": not set
+	Contact string  // person or team to contact, from owner=; "": not set
 	Access  *Access // which users of a role have it for this job; nil: all
 	Enabled bool
 	Protect bool     // commands ask the user to type its name before they run, stop or remove it
@@ -68,7 +68,7 @@ type Options struct {
 
 	Priority    int        // 1 to 10; 10 starts first
 	Preempt     bool       // it stops preemptible runs of lower priority to get slots
-	Preemptible bool       // its runs may be stopped so
+	Preemptible bool       // its runs may be stopped by runs with Preempt
 	Resources   *Resources // nil: the host's own limits
 	Process     Process
 	Isolation   *Isolation // nil: none
@@ -206,7 +206,7 @@ type Plan struct {
 	window, blackout *timetable.Spans // nil: not given
 }
 
-// Shared is what the entries of a crontab share while their options are read.
+// Shared contains the data that the entries of a crontab share while their options are read.
 type Shared struct {
 	Zone func(name string) (*timetable.Zone, error) // for tz=
 
@@ -286,7 +286,7 @@ func (p *Plan) spans(text string) (*timetable.Spans, error) {
 	return s, nil
 }
 
-// hoursKey has what hours are made of.
+// hoursKey contains everything that determines the hours.
 type hoursKey struct {
 	window, blackout *timetable.Spans
 	zone             *timetable.Zone

@@ -20,23 +20,25 @@ import (
 // host is the file system of the host, with the files of the kernel in proc and sys.
 var host = os.DirFS("/")
 
-// patience limits the time to measure the free space of a path, whose file system can be dead.
+// patience limits the time for measuring the free space of a path, because its file system may not
+// answer.
 const patience = 10 * time.Second
 
 // mostWaiting is the highest number of runs of a user that wait for a measurement. If more wait,
-// the oldest are reported as not measured, and those that still exist ask again. The queue has runs
-// that were replaced meanwhile too, so a dead file system would otherwise let it grow without limit.
+// the oldest are reported as not measured, and the engine requests them again if they still exist. The
+// queue also contains runs that were replaced in the meantime, so a file system that does not answer
+// would otherwise let it grow without limit.
 const mostWaiting = 1000
 
-// Meter measures the conditions of runs. Of a user's runs that need a disk it measures one at a time,
-// so that a user with a dead file system delays nobody else. Its methods may be called from any
+// Meter measures the conditions of runs. It measures the disks of a user for one run at a
+// time, so that a user with a file system that does not answer does not delay other users. Its methods may be called from any
 // goroutine.
 type Meter struct {
 	options Options
 	results chan event.Measured
 
 	mu    sync.Mutex
-	lanes map[string][]effect.Measure // by user: what waits for a disk; present while a goroutine works
+	lanes map[string][]effect.Measure // by user: measurements that wait for a disk; present while a goroutine works on them
 	asked map[string]bool             // users with a process that looks at a file system
 }
 
@@ -97,9 +99,9 @@ func (m *Meter) report(ctx context.Context, what effect.Measure, unmet event.Unm
 	}
 }
 
-// free has a process of the user look at a file system, so that the user learns nothing that they
-// could not see, and a dead file system blocks that process alone. A user has one such process at
-// most, because it may be impossible to kill it.
+// free measures the free space with a process of the user. The user therefore learns only what they
+// can see anyway, and a file system that does not answer blocks only that process. A user has at most
+// one such process, because it may be impossible to kill it.
 func (m *Meter) free(ctx context.Context, user, path string) (int64, error) {
 	m.mu.Lock()
 	busy := m.asked[user]

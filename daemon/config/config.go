@@ -59,7 +59,7 @@ type Config struct {
 	Blackouts   map[string]Blackout
 	Diagnostics []crontab.Diagnostic
 
-	Places map[string]sidecar.Position // the place of each setting that differs from the default
+	Positions map[string]sidecar.Position // the position of each setting that differs from the default
 }
 
 // Access names who has a role on the host: users, and groups with @ before them.
@@ -74,7 +74,7 @@ func (c *Config) EntriesPerUser() int { return cmp.Or(c.MaxEntries, defaultEntri
 
 // Read reads the configuration in a directory; missing files are not an error.
 func Read(dir string) Config {
-	c := Config{Session: SessionAuto, Limits: slots.Limits{MaxPerUser: defaultPerUser}, HistoryRows: defaultRows, AuditRows: defaultAuditRows, AuditAge: defaultAuditAge, PingHosts: []string{}, Places: map[string]sidecar.Position{}}
+	c := Config{Session: SessionAuto, Limits: slots.Limits{MaxPerUser: defaultPerUser}, HistoryRows: defaultRows, AuditRows: defaultAuditRows, AuditAge: defaultAuditAge, PingHosts: []string{}, Positions: map[string]sidecar.Position{}}
 	r := reader{Config: &c, dir: dir, channels: map[string]*notify.Channel{}, jobs: map[string]sidecar.JobConfig{}}
 	files, err := filepath.Glob(filepath.Join(dir, "conf.d", "*.toml"))
 	if err != nil {

@@ -242,7 +242,7 @@ func (r *reader) setLabel(name string, v value) error {
 func (r *reader) checkRing() {
 	ring := &r.Ring
 	wrong := func(key, message, fix string) {
-		at := r.Places["ring."+key]
+		at := r.Positions["ring."+key]
 		if at.File == "" {
 			at = r.ringAt
 		}
@@ -250,7 +250,7 @@ func (r *reader) checkRing() {
 		ring.Name = ""
 	}
 	if ring.Name == "" {
-		if slices.ContainsFunc(ringSettings, func(s setting) bool { _, set := r.Places[s.key]; return set && s.key != "ring.labels" }) {
+		if slices.ContainsFunc(ringSettings, func(s setting) bool { _, set := r.Positions[s.key]; return set && s.key != "ring.labels" }) {
 			wrong("name", "it is missing: members of one ring have one name for it", `write name = "prod"`)
 		}
 		return
@@ -296,7 +296,7 @@ func (c *Config) CheckKeys() []crontab.Diagnostic {
 	if why == "" {
 		return nil
 	}
-	at := c.Places["ring.key-file"]
+	at := c.Positions["ring.key-file"]
 	return []crontab.Diagnostic{{
 		File: at.File, Line: at.Line, Severity: crontab.Error, Code: unknown,
 		Message: "ring.key-file: " + why, Fix: "cronring ring keygen FILE, on one member; copy it to the others",

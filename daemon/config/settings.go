@@ -116,9 +116,9 @@ func (c *Config) KeepStarted(old *Config) (waiting []string) {
 		if s.show(c) != s.show(old) {
 			waiting = append(waiting, s.key)
 		}
-		delete(c.Places, s.key)
-		if at, ok := old.Places[s.key]; ok {
-			c.Places[s.key] = at
+		delete(c.Positions, s.key)
+		if at, ok := old.Positions[s.key]; ok {
+			c.Positions[s.key] = at
 		}
 	}
 	users := c.Ring.Users
@@ -257,7 +257,7 @@ func (r *reader) set(path []string, v value, at sidecar.Position) error {
 // placed records the place of a value that is in force.
 func (r *reader) placed(key string, at sidecar.Position, err error) error {
 	if err == nil {
-		r.Places[key] = at
+		r.Positions[key] = at
 	}
 	return err
 }

@@ -22,7 +22,7 @@ type Row struct {
 func (c *Config) Rows() []Row {
 	var rows []Row
 	for _, s := range settings {
-		rows = append(rows, Row{s.key, s.show(c), c.Places[s.key]})
+		rows = append(rows, Row{s.key, s.show(c), c.Positions[s.key]})
 	}
 	add := func(kind, name, key, value string) {
 		if path := dotted([]string{kind, name, key}); value != "" {
@@ -61,8 +61,8 @@ func (c *Config) Rows() []Row {
 
 // position returns the position of a setting; for a table of headers, that of its first.
 func (c *Config) position(path string) sidecar.Position {
-	at := c.Places[path]
-	for key, p := range c.Places {
+	at := c.Positions[path]
+	for key, p := range c.Positions {
 		if strings.HasPrefix(key, path+".") && (at.Line == 0 || p.Line < at.Line) {
 			at = p
 		}

@@ -1,6 +1,6 @@
-// Package credential owns the private directories with the secrets of runs. They are in memory,
-// belong to the daemon, and only the user of the run can read them too: who could write to them
-// could fill the memory that the whole host needs.
+// Package credential owns the private directories with the secrets of runs. They are in memory
+// and belong to the daemon. The user of the run can read them, but not write to them, because a user
+// who could write there could fill the memory of the host.
 package credential
 
 import (
@@ -20,7 +20,7 @@ import (
 // MaxBytes is the most that all credentials of one run can have.
 const MaxBytes = 1 << 20
 
-// Dir returns the directory for those of all runs, beside that of their output.
+// Dir returns the directory for the credentials of all runs, beside the directory of their output.
 func Dir(runs string) string { return filepath.Join(filepath.Dir(runs), "credentials") }
 
 // Missing returns why this host cannot keep credentials in dir, or "".
@@ -83,7 +83,7 @@ func Remove(made string) {
 
 // Size returns how much memory the files of a directory of Make use.
 func Size(made string) (size int64) {
-	entries, _ := os.ReadDir(made) // it may be gone
+	entries, _ := os.ReadDir(made) // it may have been removed
 	for _, e := range entries {
 		if info, err := e.Info(); err == nil {
 			size += info.Size()
@@ -109,7 +109,7 @@ const (
 	read   = 4
 )
 
-// allow gives one user, who is not the owner, rights to a file. The owner keeps those of the mode.
+// allow gives one user, who is not the owner, rights to a file. The owner keeps the rights of the mode.
 func allow(path string, uid uint32, rights uint16) error {
 	if int(uid) == os.Geteuid() {
 		return nil

@@ -67,7 +67,7 @@ func (e *Engine) planResume(slot int) {
 	}
 }
 
-// planResumes does so for all jobs, after a load or after the clock was set back.
+// planResumes calls planResume for all jobs, after a load or after the clock was set back.
 func (e *Engine) planResumes() {
 	e.resumes = agenda.NewTimes(e.jobs.PauseCounted())
 	for _, slot := range e.jobs.PauseCounted() {
@@ -81,7 +81,7 @@ func (e *Engine) nextResume() (up time.Duration, ok bool) {
 	return e.now.UpAt(time.Unix(0, at)), ok
 }
 
-// addWaiting adds the jobs with pause-counts= that have a pause to slots, which is in order.
+// addWaiting adds the paused jobs with pause-counts= to slots, which is sorted.
 func (e *Engine) addWaiting(slots []int) []int {
 	slots = slices.Clone(slots)
 	for _, slot := range e.jobs.PauseCounted() {
@@ -101,7 +101,7 @@ func (e *Engine) decideLater(slot int) {
 }
 
 // mostAsked limits how often a step calls schedules to find missed occurrences; the next
-// step does the rest. The limit takes about 2 ms.
+// step finds the remaining ones. The limit takes about 2 ms.
 const mostAsked = 20_000
 
 // decideUntil decides every occurrence of one job from its mark until an instant.
@@ -121,7 +121,7 @@ func (e *Engine) decideUntil(slot int, until time.Time, seen *agenda.Lookup) {
 // decideDue decides all occurrences of a job that are due. It returns the run of the newest
 // one, or nil if that is skipped.
 func (e *Engine) decideDue(o gate.Occurrence, due agenda.Occurrences) (newest *live.Run) {
-	if due.Older == 0 && len(due.List) == 1 && e.now.Wall.Sub(o.Due) <= o.Options.Grace { // the usual case, for which the rest does the same
+	if due.Older == 0 && len(due.List) == 1 && e.now.Wall.Sub(o.Due) <= o.Options.Grace { // the usual case, which the code below would decide in the same way
 		return e.decide(&o)
 	}
 	all := o

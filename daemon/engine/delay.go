@@ -15,8 +15,8 @@ import (
 // a run is live, also one that waits or that a person started, there is none.
 //
 // The delay is measured in time since boot, so setting the clock neither shortens nor
-// extends it. Another daemon does not know that time: it uses the mark and the end in the
-// ledger. A job that is new, or whose delay was edited, counts from its mark.
+// extends it. After a restart the daemon does not have that time: it uses the mark and the end in
+// the ledger. A job that is new, or whose delay was edited, counts from its mark.
 
 // delayOf returns the delay of a job with delay=, or 0.
 func (e *Engine) delayOf(slot int) time.Duration {
@@ -94,8 +94,7 @@ func (e *Engine) decideDelayed(slot int) {
 	e.planDelay(slot, e.now.Wall)
 }
 
-// moveDelays keeps the planned occurrences of the jobs that a load leaves at the same
-// times.
+// moveDelays keeps the planned occurrences of jobs whose times a load does not change.
 func (e *Engine) moveDelays(p *install.Prepared) {
 	before := e.delays
 	e.delays, e.viewed.planned = agenda.NewTimes(p.Jobs.Delayed()), nil
@@ -116,8 +115,8 @@ func (e *Engine) moveDelays(p *install.Prepared) {
 	}
 }
 
-// planDelays plans the next occurrences of the other idle jobs with delay=, from what is
-// stored of them.
+// planDelays plans the next occurrences of the other idle jobs with delay=, from their
+// stored state.
 func (e *Engine) planDelays() {
 	for _, slot := range e.jobs.Delayed() {
 		if _, planned := e.delays.At(slot); planned || !e.isIdle(slot) {

@@ -18,7 +18,7 @@
 //
 //	occurrence  of the clock, a period, a boot, on=, a request, a backfill or the ring (Due -> Permit; or Deny -> skip)
 //	     |
-//	   judge    package gate: standing, user, pause, breaker=, period | catchup= | period, once-per=, deadline=,
+//	   judge    package gate: host, user, pause, breaker=, period | catchup= | period, once-per=, deadline=,
 //	     |      hours, delay, jitter= of what is caught up, max-instances=, number of waiting runs, overlap= -> skip | hold | run
 //	   admit    makes the run: hold, or pass
 //	     |

@@ -45,7 +45,7 @@ func (e *Engine) admitRequest(o *gate.Occurrence) (*live.Run, *effect.Refusal) {
 		return nil, &effect.Refusal{Kind: effect.Conflict, Reason: d.Reason.With(d.Detail), Final: gate.Decide(e.host(), &forced).Do == job.DecideSkip}
 	}
 	r := e.admit(o, d)
-	if r.State == job.RunDropped { // too many wait
+	if r.State == job.RunDropped { // too many runs wait
 		return nil, &effect.Refusal{Kind: effect.Conflict, Reason: r.Reason.Sentence()}
 	}
 	return r, nil
@@ -192,7 +192,7 @@ func (e *Engine) redrive(ev event.Redrive) {
 	e.answer(ev.Token, []job.Run{r.Run}, nil)
 }
 
-// bury forgets a dead letter. Its job may be gone.
+// bury discards a dead letter. Its job may no longer exist.
 func (e *Engine) bury(ev event.Bury) {
 	dead := ev.Dead
 	e.record(job.Record{Kind: job.Buried, Job: dead.Job, Due: dead.Due, Era: dead.Era, Run: &dead, Detail: "by " + ev.By})
@@ -349,8 +349,7 @@ func (e *Engine) fillSlot(f *backfill.Fill) (slot int, why string) {
 	return slot, ""
 }
 
-// leaveOut adds an occurrence to the stretch of skipped occurrences that is recorded as
-// one.
+// leaveOut adds an occurrence to the series of skipped occurrences that gets a single record.
 func (e *Engine) leaveOut(f *backfill.Fill, due time.Time) {
 	f.Cursor, f.Changed = due, true
 	f.Skipped++
@@ -361,7 +360,7 @@ func (e *Engine) leaveOut(f *backfill.Fill, due time.Time) {
 	f.Left.Count++
 }
 
-// recordLeft records the stretch of skipped occurrences.
+// recordLeft records the series of skipped occurrences.
 func (e *Engine) recordLeft(f *backfill.Fill) {
 	if f.Left.Count == 0 {
 		return

@@ -43,7 +43,7 @@ type Options struct {
 }
 
 // Open makes the sink, and returns its mode. A missing log is not an error: it may appear, and
-// until then Trouble reports it.
+// until then Problem reports it.
 func Open(o Options) (Sink, Mode, error) {
 	if o.Zone == nil {
 		o.Zone = func() *time.Location { return time.Local }

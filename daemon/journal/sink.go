@@ -7,8 +7,8 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// Sink takes what happens. One goroutine calls it, but for Trouble, which any
-// may call. What is handed over is not kept.
+// Sink receives everything that is logged. One goroutine calls it; only Problem can be called by any
+// goroutine. A Sink does not keep its arguments.
 type Sink interface {
 	Line(*Line)     // a job printed
 	Record(*Record) // something became of a job

@@ -45,8 +45,9 @@ func (a *allowance) enter(now time.Time, rate float64) (ok, note bool) {
 	return true, false
 }
 
-// unauthenticated are the connections without a request that a token allows, the oldest first. Everybody on the
-// host can open connections, so the oldest one is closed for a new one: slow callers do not block others.
+// unauthenticated contains the connections without a request that a token allows, the oldest first.
+// Every user of the host can open connections. At the limit, a new one closes the oldest, so that slow
+// callers do not block others.
 type unauthenticated struct {
 	mu    sync.Mutex
 	conns []net.Conn

@@ -1,5 +1,5 @@
-// Package listen owns the optional HTTP listener for webhooks and monitoring: who may send what to it,
-// and its limits. It shares no request with the control socket.
+// Package listen owns the optional HTTP listener for webhooks and monitoring, its permissions and its
+// limits. It shares no request with the control socket.
 package listen
 
 import (
@@ -45,7 +45,7 @@ const retryTime = 10 * time.Second
 
 // Options configure a Server. All fields must be set.
 type Options struct {
-	Tokens  func() map[string]config.Token // at present, by name
+	Tokens  func() map[string]config.Token // the current tokens, by name
 	View    func() *view.View
 	Ask     func(ctx context.Context, e event.Event) (effect.Answer, error)
 	Metrics http.HandlerFunc // answers with all metrics
@@ -137,7 +137,7 @@ func (s *Server) serve(ctx context.Context, l net.Listener) error {
 		defer close(done)
 		soon, cancel := context.WithTimeout(life, time.Second)
 		defer cancel()
-		_ = hs.Shutdown(soon) // what it cannot end, Close does
+		_ = hs.Shutdown(soon) // Close ends the remaining requests
 	})
 	err := hs.Serve(l)
 	if !stop() {
@@ -156,7 +156,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// health reports that the daemon answers, to everybody, and nothing else.
+// health reports to every caller that the daemon answers, and nothing else.
 func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	fmt.Fprintln(w, "ok")
@@ -322,7 +322,7 @@ func (s *Server) enter(name string, rate int) (ok, note bool) {
 	return a.enter(s.Now(), float64(rate))
 }
 
-// token returns the name of the token of a request. How long that takes does not depend on the
+// token returns the name of the token of a request. The time that it takes does not depend on the
 // secrets.
 func (s *Server) token(r *http.Request) (name string, ok bool) {
 	secret, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
@@ -345,13 +345,13 @@ func allows(allowed []string, what string) bool {
 	})
 }
 
-// note stores a request in the audit log. Each token has a share of it, and strangers together one.
+// note stores a request in the audit log. Each token has a share of it, and all callers without a valid token have one together.
 func (s *Server) note(r *http.Request, token string, a job.Action) {
 	a.At, a.From, a.Share = s.Now(), "listener, "+r.RemoteAddr, "token:"+token
 	if token != "" {
 		a.Who = a.Share
 	}
-	if a.What == "metrics" { // which are read often
+	if a.What == "metrics" { // metrics are read often
 		a.Share += " metrics"
 	}
 	s.Audit(r.Context(), []job.Action{a})
@@ -364,5 +364,5 @@ func fail(w http.ResponseWriter, status int, kind api.Kind, what, why string) {
 func answer(w http.ResponseWriter, status int, document any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(document) // an error is that the caller is gone
+	_ = json.NewEncoder(w).Encode(document) // an error means that the caller has disconnected
 }

@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/cronring/cronring/daemon/holder"
+	"github.com/cronring/cronring/daemon/filelock"
 )
 
 // PIDFile is the file that Debian's cron and cronie lock, so that a host runs only one cron.
@@ -40,7 +40,7 @@ func Lock(root string) (lock *os.File, relieves bool, err error) {
 	if err != nil {
 		return nil, false, fmt.Errorf("open lock of all crons: %w", err)
 	}
-	if err := holder.Lock(f, func() error { return lockBoth(f) }); err != nil {
+	if err := filelock.Lock(f, func() error { return lockBoth(f) }); err != nil {
 		other := lockHolder(f)
 		f.Close()
 		if errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) {
@@ -70,7 +70,7 @@ func heldBy(f *os.File) string {
 // lockHolder describes the process that holds the lock. The number in the file
 // may be of a process that has ended.
 func lockHolder(f *os.File) string {
-	who, ok := holder.Of(f)
+	who, ok := filelock.Of(f)
 	if !ok {
 		return "it holds " + f.Name()
 	}

@@ -1,5 +1,5 @@
-// Package outbox owns messages that wait for delivery: files on disk, the share of each user, the
-// time of the next attempt, and what became undeliverable.
+// Package outbox owns messages that wait for delivery: their files on disk, the share of each user,
+// the time of the next attempt, and the undeliverable messages.
 //
 // A restart, a kill, or a recipient that fails for days does not lose a message. If the daemon is
 // killed between a delivery and the removal of the file, the message is delivered twice.
@@ -24,7 +24,7 @@ type Options struct {
 	Noun string // what a message is called, in the singular
 	Lane string // what a lane is called in the log
 
-	// Identify reads what the queue must know of a message in a file. A *DamagedError means that the
+	// Identify reads what the queue needs to know about a message in a file. A *DamagedError means that the
 	// file is invalid.
 	Identify func(content io.Reader) (Key, error)
 
@@ -35,7 +35,7 @@ type Options struct {
 	Parallel  int                             // most deliveries at once; 0 is one in each lane
 	FirstWait time.Duration                   // before the second attempt; it doubles up to an hour
 	Lifetime  func(lane string) time.Duration // how long a message is tried
-	Attempts  int                             // the fewest, even if a clock change makes a message look old
+	Attempts  int                             // minimum number of attempts, even if a clock change makes a message look old
 	Messages  int                             // most messages of root, and of all other users
 	Bytes     int64                           // likewise; 0 is 256 MiB
 	Log       *slog.Logger                    // nil is silent
@@ -59,7 +59,7 @@ type Draft struct {
 // Try is one attempt to deliver a message. The Outbox closes Content.
 type Try struct {
 	Key
-	Tries   int // that failed before
+	Tries   int // earlier attempts, all of which failed
 	Content *os.File
 }
 
@@ -68,9 +68,9 @@ type Failure struct {
 	Why      string        // any user may read it in the status: it contains no secret
 	Response string        // the other side's error text, for root and the log
 	Final    bool          // another attempt would fail in the same way
-	Untried  bool          // nothing was tried
-	Drop     bool          // a message that is given up is not kept for a person
-	Silent   bool          // there was no answer at all, and none would come for other messages of the lane
+	Untried  bool          // no attempt was made
+	Drop     bool          // if delivery is given up, the message is deleted and not kept for inspection
+	Silent   bool          // the other side did not answer at all, so it would not answer for other messages of the lane
 	After    time.Duration // the delay that the other side requested
 	Attrs    []any         // for the log
 }
@@ -160,7 +160,7 @@ func (b *Outbox) restore(number uint64) error {
 	return nil
 }
 
-// Enqueue takes a message. It never blocks: Run's goroutine writes the message.
+// Enqueue adds a message. It never blocks: the goroutine of Run writes the message to disk.
 func (b *Outbox) Enqueue(d Draft) {
 	b.mu.Lock()
 	taken := b.drafts.Take(d.User, 1)
@@ -189,8 +189,8 @@ func (b *Outbox) Count() int {
 	return b.intake.Len() + b.count
 }
 
-// Run writes down what Give takes and delivers it, until ctx ends. It is called once. What was
-// given until then is in the queue when it returns.
+// Run stores and delivers the messages of Enqueue until ctx ends. It is called once. When it returns,
+// all messages that were enqueued before the end of ctx are in the queue.
 func (b *Outbox) Run(ctx context.Context) error {
 	var tasks sync.WaitGroup
 	tasks.Go(func() { b.fileAll(ctx) })
@@ -233,8 +233,8 @@ func (b *Outbox) takeOne() (Draft, bool) {
 	return d, ok
 }
 
-// file puts a message into the queue: on disk, or if the disk accepts nothing into memory, so that
-// it is at least tried.
+// file puts a message into the queue: on disk, or in memory if the disk accepts nothing, so that
+// delivery is at least tried.
 func (b *Outbox) file(d Draft) {
 	defer d.close()
 	parts := d.Write()
@@ -250,7 +250,7 @@ func (b *Outbox) file(d Draft) {
 	}
 	err := b.dir.Write(it.number, parts...)
 	if err != nil {
-		_ = b.dir.Remove(it.number) // a file that is there, but maybe not durably, would be sent again after a restart
+		_ = b.dir.Remove(it.number) // the file may exist although the write failed, and would be sent again after a restart
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -269,8 +269,8 @@ func (b *Outbox) file(d Draft) {
 	signal(b.wake)
 }
 
-// admit numbers a message and takes room for it. Users other than root have a quarter of the queue
-// at most, and as much as is left, so that some is left for the next one. Refusals are counted, and
+// admit numbers a message and reserves space for it. A user other than root can use a quarter of the
+// queue, and never more than the remaining space, so that the next user still finds some. Refusals are counted, and
 // logged once an hour.
 func (b *Outbox) admit(it *item) bool {
 	b.mu.Lock()
@@ -291,7 +291,7 @@ func (b *Outbox) admit(it *item) bool {
 	return true
 }
 
-// release returns the room of a message.
+// release frees the space of a message.
 func (b *Outbox) release(it *item) {
 	b.waiting.Return(it.User, 1)
 	b.bytes.Return(it.User, it.size)

@@ -11,12 +11,11 @@ import (
 	"github.com/cronring/cronring/daemon/journal"
 )
 
-// steps keeps a clock that is set again and again from flooding the log: after
-// one time the next is said when stepsApart is over, with how many were in
-// between.
+// steps keeps a clock that is set again and again from flooding the log. After one step was
+// logged, the next is logged when stepsApart is over, with the number of steps in between.
 type steps struct {
-	wait      <-chan time.Time // readable when one may be said again; nil: it may
-	newest    *job.Record      // that was not said
+	wait      <-chan time.Time // readable when a step may be logged again; nil: now
+	newest    *job.Record      // that was not logged
 	unwritten int
 }
 

@@ -1,6 +1,6 @@
-// Package sandbox owns what a run of an entry with sandbox= can do to files. The process of the run
-// restricts itself before it executes the command, when it already belongs to the user, so nothing
-// here acts with the rights of root on paths that a user controls.
+// Package sandbox owns the restriction of a run with sandbox= to certain files. The process of the
+// run restricts itself before it executes the command. It already belongs to the user then, so this
+// package never uses the rights of root on paths that a user controls.
 package sandbox
 
 import (
@@ -47,7 +47,7 @@ var (
 	}
 	// devices hold no data. /dev/tty is the terminal of a process itself, and runs have none.
 	devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"}
-	// terminals are those of the user's sessions too: a strict sandbox must not read what is typed there.
+	// terminals include the terminals of the user's sessions: a strict sandbox must not read what is typed there.
 	terminals = []string{"/dev/ptmx", "/dev/pts"}
 
 	temporary = []string{"/tmp", "/var/tmp", "/dev/shm"}
@@ -71,7 +71,7 @@ func config(level option.Sandbox) landlock.Config {
 	return c
 }
 
-// version returns that of Landlock in this kernel. Tests replace it.
+// version returns the version of Landlock in this kernel. Tests replace it.
 var version = ll.LandlockGetABIVersion
 
 // Missing returns why this kernel cannot enforce a sandbox, or "".
@@ -89,8 +89,8 @@ func Missing(level option.Sandbox) string {
 	return ""
 }
 
-// Apply restricts the calling process and all that it executes. It also keeps them from
-// gaining privileges: set-user-id and set-group-id programs run with those of the caller.
+// Apply restricts the calling process and all programs that it executes. They also cannot gain
+// privileges: set-user-id and set-group-id programs run with the privileges of the caller.
 func (p *Plan) Apply() error {
 	if err := p.apply(); err != nil {
 		return fmt.Errorf("sandbox=%s: %w", p.Level, err)
@@ -146,8 +146,8 @@ func (p *Plan) rules() (rules []landlock.Rule, done func(), err error) {
 	return rules, done, errors.Join(own("read-only", read, readFile, p.ReadOnly), own("write", change, use, p.Write))
 }
 
-// openOwn opens a path of an option. It follows no symbolic link: whoever may replace a directory on
-// the way by a link could choose what the sandbox allows.
+// openOwn opens a path of an option. It follows no symbolic link: otherwise, a user who can replace a
+// directory of the path by a link could choose what the sandbox allows.
 func openOwn(path string) (fd int, isDir bool, err error) {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
 	if fd, err = unix.Openat2(unix.AT_FDCWD, path, &how); err == unix.ELOOP {
@@ -186,15 +186,15 @@ func (p *Plan) defaultWritable(uid uint32) []string {
 	return slices.Clone(temporary)
 }
 
-// ownsDir reports whether a home directory belongs to its user. Those of system users are often
-// directories of the system.
+// ownsDir reports whether a home directory belongs to its user. The home directories of
+// system users are often directories of the system.
 func ownsDir(uid uint32, path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir() && filepath.IsAbs(path) && !os.SameFile(info, rootDir()) && info.Sys().(*syscall.Stat_t).Uid == uid
 }
 
 func rootDir() os.FileInfo {
-	info, _ := os.Stat("/") // there always is one
+	info, _ := os.Stat("/") // the root directory always exists
 	return info
 }
 

@@ -30,7 +30,7 @@ type Accounts interface {
 // SourceOptions say which tables a Source reads.
 type SourceOptions struct {
 	Host       Host
-	Paths      Paths    // of the host's tables; the zero value is Host.Places("")
+	Paths      Paths    // of the host's tables; the zero value means Host.Paths("")
 	Accounts   Accounts // whose tables the spool holds; nil looks in the host's files
 	Seed       uint64   // of what is chosen at random once
 	LSBNames   bool     // names as Debian's cron takes them with -l

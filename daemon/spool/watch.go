@@ -205,7 +205,7 @@ func (w *watch) lose(why string) {
 	}
 }
 
-// updateNotice sets the notice, and has it shown if it is another.
+// updateNotice sets the notice, and schedules a snapshot if it has changed.
 func (w *watch) updateNotice(notice string) {
 	if w.source.setNotice(notice) {
 		w.settle.touch(time.Now())

@@ -17,15 +17,15 @@ const (
 	shortWait = 50 * time.Millisecond
 )
 
-// maxPending is the highest number of files that are about to arrive, and of those that arrived
-// lately. Further ones count as arrived at once, and are not named.
+// maxPending limits the files that are about to arrive, and the files that arrived recently. Further
+// files count as arrived immediately, and their names are not reported.
 const maxPending = 20_000
 
 // lately is how long a file that arrived is remembered, so that it does not count again if events
 // were lost meanwhile and its directory is read.
 const lately = 5 * time.Second
 
-// arrivals collects files until they have arrived, and those that have until the burst is over.
+// arrivals collects files until they have arrived, and arrived files until their burst is over.
 type arrivals struct {
 	pending map[string]*pendingFile
 	bursts  map[int]*burst
@@ -62,8 +62,8 @@ func newArrivals() *arrivals {
 	return &arrivals{pending: map[string]*pendingFile{}, bursts: map[int]*burst{}, arrived: map[string]arrival{}, examine: examine}
 }
 
-// touch notes that a file changed. pause is 0 if it was closed then, or else created or found. It
-// returns false if maxPending is reached.
+// touch records that a file changed. pause is 0 if the file was closed, and created or found
+// otherwise. It returns false if maxPending is reached.
 func (a *arrivals) touch(path string, ids []int, pause time.Duration, now time.Time) bool {
 	f := a.pending[path]
 	switch {
@@ -154,13 +154,13 @@ func (a *arrivals) settle(now time.Time) []report {
 	return over
 }
 
-// look decides about a file that is due.
+// look examines a file that is due.
 func (a *arrivals) look(path string, f *pendingFile, now time.Time) {
 	c, changed := a.examine(path)
 	f.isOpen = c == open
 	last := f.changed
 	if changed.After(last) && !changed.After(now) {
-		last = changed // a clock that was set back, or of another host, delays nothing
+		last = changed // a clock that was set back, or the clock of another host, must not delay the file
 	}
 	switch {
 	case c == gone:
@@ -170,7 +170,7 @@ func (a *arrivals) look(path string, f *pendingFile, now time.Time) {
 	case now.Sub(last) < quiet:
 		f.changed, f.due = last, last.Add(quiet)
 	case c == closed && f.pause > 0:
-		// The event of its closing may be on its way.
+		// The close event may arrive later.
 		f.changed, f.due, f.pause = now, now.Add(quiet), 0
 	case c == unknown && now.Sub(last) < f.pause:
 		f.due = last.Add(f.pause)

@@ -1,8 +1,8 @@
-// Package watchfiles owns noticing that files have arrived for jobs with on=file:.
+// Package watchfiles owns the detection of files that arrive for jobs with on=file:.
 //
 // One process for each user watches the user's directories, with the rights of that user. It notices
 // only files that the user can see, the kernel's limits of inotify count for the user, and a file
-// system that never answers stops this process alone. The daemon sends orders to it over a socket,
+// system that never answers blocks only this process. The daemon sends orders to it over a socket,
 // and it sends reports back. Both are lines of JSON.
 //
 // A user can stop, kill and trace their process, so the daemon does not trust its reports. A false

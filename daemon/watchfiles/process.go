@@ -32,9 +32,9 @@ const (
 	burstPause  = 900 * time.Millisecond // between two bursts of a job; an honest process sends at most one a second
 )
 
-// process is the daemon's side of a user's process. Its goroutine outlives the process, because the
-// next one is started when this one has ended: one that hangs in a dead file system cannot be
-// killed, and must not be followed by more.
+// process is the daemon's side of a user's process. Its goroutine outlives the process and starts the
+// next one only after this one has ended. A process that hangs in a dead file system cannot be
+// killed, so starting another one would add a second hanging process.
 type process struct {
 	w       *Watcher
 	user    string
@@ -310,7 +310,7 @@ func readLine(from *bufio.Reader) (line []byte, err error) {
 	}
 }
 
-// drain reads slowly until the process has ended, because then the connection is closed.
+// drain reads slowly until the connection is closed, which happens when the process has ended.
 func drain(ctx context.Context, conn io.Reader) {
 	for buf := make([]byte, 64<<10); ; {
 		if _, err := conn.Read(buf); err != nil {
@@ -358,7 +358,7 @@ func (p *process) find(id int) (job.Owned, *watched) {
 	return job.Owned{}, nil
 }
 
-// deliver passes a burst on. Further reports of the user wait for that.
+// deliver passes a burst to the daemon. Further reports of the user wait until it has.
 func (p *process) deliver(ctx context.Context, owned job.Owned, j *watched, r *report) {
 	sleep(ctx, time.Until(j.burst.Add(burstPause)))
 	b := Burst{Job: owned, Paths: slices.Compact(slices.Sorted(slices.Values(r.Paths))), More: r.More, Newest: r.Newest}

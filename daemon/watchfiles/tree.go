@@ -14,7 +14,7 @@ import (
 // Times of the tree.
 const (
 	syncInterval = time.Minute // at the latest, all globs are looked at again: no event reports a mount, or a new name of a parent
-	syncPause    = time.Second // at least that long between two looks
+	syncPause    = time.Second // at least, between two such searches
 	slack        = time.Second // times of files may lag behind the clock by less
 	maxAhead     = time.Minute // see tree.ahead
 )
@@ -126,7 +126,7 @@ func (t *tree) nextSync() time.Time {
 	return t.synced.Add(syncInterval)
 }
 
-// lose notes that events of files which changed after a time may have been lost.
+// lose records that events may have been lost for files that changed after a time.
 func (t *tree) lose(since time.Time) {
 	if t.lost.IsZero() || since.Before(t.lost) {
 		t.lost = since
@@ -236,8 +236,8 @@ func (d *dir) has(number int32, glob string) bool {
 	return d != nil && d.number == number && slices.ContainsFunc(d.files, func(f target) bool { return f.glob == glob })
 }
 
-// report notes that all directories were read, and returns the faults that are new or over. While a
-// job has a fault, files keep arriving that cannot be noticed, so since stays as it is.
+// report records that all directories were read, and returns the faults that began or ended. While a
+// job has a fault, files can arrive unnoticed, so since stays as it is.
 func (t *tree) report(faults map[int]error, now time.Time) (reports []report) {
 	for _, id := range slices.Sorted(maps.Keys(t.watches)) {
 		w, text := t.watches[id], ""

@@ -14,19 +14,19 @@ import (
 	"github.com/cronring/cronring/daemon/spawn"
 )
 
-// Watch is the files that one job waits for.
+// Watch describes the files that one job waits for.
 type Watch struct {
 	Job   job.Owned
 	Globs []string  // absolute paths; each element can have wildcards, see checkGlob
 	Since time.Time // files whose ctime is later have arrived
 }
 
-// Burst is the files that have arrived for a job.
+// Burst contains the files that have arrived for a job.
 type Burst struct {
 	Job    job.Owned
 	Paths  []string  // sorted; at most maxPaths, with maxPathBytes together
 	More   int       // files that are not in Paths, because of these limits or of their names
-	Newest time.Time // the latest ctime, to be Since after a restart; not in the future
+	Newest time.Time // the latest ctime, which becomes Since after a restart; never in the future
 }
 
 // Options are the functions of the daemon that a Watcher calls.
@@ -43,7 +43,7 @@ type Options struct {
 // maxGlobs is the highest number of globs of a user.
 const maxGlobs = 1000
 
-// Watcher has the files of all users watched. Its methods may be called from any goroutine, and do
+// Watcher watches the files of all users, through their processes. Its methods may be called from any goroutine, and do
 // not wait for a user's process.
 type Watcher struct {
 	options Options
@@ -64,8 +64,8 @@ func New(options Options) *Watcher {
 }
 
 // Set replaces what is watched, by user, and keeps the map. For a job whose globs do not change, Since
-// has no effect until the user's process is started again. Set only notes this for Run, because it is
-// called by the goroutine on which all starts depend.
+// has no effect until the user's process is started again. Set only passes this to Run, because its
+// caller is the goroutine on which all starts depend.
 func (w *Watcher) Set(all map[string][]Watch) {
 	w.wanted.Store(&all)
 	nudge(w.changed)
@@ -118,7 +118,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 	}
 }
 
-// unserved returns the processes without a goroutine, which they have from now on.
+// unserved returns the processes without a goroutine, and marks them as served.
 func (w *Watcher) unserved() (fresh []*process) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -131,8 +131,8 @@ func (w *Watcher) unserved() (fresh []*process) {
 	return fresh
 }
 
-// startInterval is the time between the starts of two processes, so that those of many users do not
-// delay the runs of jobs.
+// startInterval is the time between the starts of two processes, so that the processes of many users
+// do not delay the runs of jobs.
 const startInterval = 20 * time.Millisecond
 
 // awaitStart waits until a process may be started.
@@ -157,7 +157,7 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// nudge has a channel with space for one value become readable.
+// nudge makes a channel with a buffer of one value readable. It never blocks.
 func nudge(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

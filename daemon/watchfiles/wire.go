@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// order is the input of a user's process: all that it watches. It replaces the order before.
+// order is the input of a user's process: everything to watch. It replaces the previous order.
 type order struct {
 	Watches []ordered `json:"watches"`
 }
@@ -20,8 +20,8 @@ type ordered struct {
 	Since time.Time `json:"since"` // files that changed later have arrived
 }
 
-// report is one line of what a user's process sends: a burst, a fault, or that it has looked at all
-// directories, which it does after each order and at least once a minute.
+// report is one line from a user's process: a burst, a fault, or the message that it has searched all
+// directories. It searches them after each order and at least once a minute.
 type report struct {
 	Ready  bool      `json:"ready,omitempty"`
 	ID     int       `json:"id,omitempty"`    // 0: of the whole process
@@ -48,7 +48,7 @@ func listable(path string) bool {
 	return len(path) <= maxPath && utf8.ValidString(path) && !strings.ContainsAny(path, "\x00\n")
 }
 
-// check returns an error if no honest process sends a report.
+// check returns an error for a report that only a manipulated process can send.
 func (r *report) check() error {
 	bytes := 0
 	for _, path := range r.Paths {

@@ -39,9 +39,9 @@ var (
 // fieldNames are all fields; state has a list of states.
 var fieldNames = append(append([]string{"state"}, textFields...), numberFields...)
 
-// parseFilter parses a filter: conditions separated by blanks, all of which must hold. It does not
-// complain about what is still being typed: a condition without a value holds. With an error it
-// returns the conditions before.
+// parseFilter parses a filter: conditions separated by blanks, all of which must hold. A condition
+// without a value is always true, because the user may still be typing it. With an error, parseFilter
+// returns the conditions before it.
 func parseFilter(text string) ([]term, error) {
 	var terms []term
 	for {
@@ -72,8 +72,8 @@ func parseFilter(text string) ([]term, error) {
 	}
 }
 
-// cutExpr cuts a regular expression between slashes off the beginning of a text. A slash that no
-// other one follows begins a path.
+// cutExpr cuts a regular expression between slashes off the beginning of a text. A slash without a
+// second one begins a path.
 func cutExpr(text string) (expr, rest string, ok bool) {
 	if !strings.HasPrefix(text, "/") {
 		return "", text, false

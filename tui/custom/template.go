@@ -9,10 +9,10 @@ import (
 	"github.com/cronring/cronring/daemon/display"
 )
 
-// Values are what placeholders stand for. {job} has several values if several jobs are marked.
+// Values are the values of the placeholders. {job} has several values if several jobs are marked.
 type Values map[string][]string
 
-// placeholders are the names of all placeholders, and what a command with one of them needs.
+// placeholders maps the name of each placeholder to the selection that it needs.
 var placeholders = map[string]string{
 	"job":  "no job is selected",
 	"run":  "no run is selected, and the job never ran",

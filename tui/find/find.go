@@ -1,5 +1,5 @@
 // Package find owns fuzzy search: it returns the texts that a pattern could mean, best first, and
-// the letters of them that match.
+// their matching letters.
 package find
 
 import (
@@ -31,7 +31,7 @@ const (
 	scoreTypo   = -1 << 20
 )
 
-// Limits of the work for one pattern. Of a hundred thousand texts a short pattern matches most.
+// Limits of the work for one pattern. A short pattern can match most of a hundred thousand texts.
 const (
 	mostScored = 500 // texts of one class
 	mostTypos  = 100
@@ -70,7 +70,7 @@ func contained(pattern string, texts iter.Seq2[string, string]) (found, scattere
 	for text, lower := range texts {
 		i++
 		at := strings.Index(lower, pattern)
-		if at < 0 || len(lower) != len(text) { // in rare alphabets the places of letters change with the case
+		if at < 0 || len(lower) != len(text) { // in rare alphabets, changing the case moves the letters
 			if len(scattered) < mostScored && inOrder(pattern, lower) {
 				scattered = append(scattered, Match{Text: text, Index: i})
 			}
@@ -84,7 +84,7 @@ func contained(pattern string, texts iter.Seq2[string, string]) (found, scattere
 		}
 		if n[class]++; n[class] > mostScored {
 			if class == scorePrefix {
-				break // what else comes is not better
+				break // further matches are not better
 			}
 			continue
 		}
@@ -101,7 +101,7 @@ func letters(at, n int) []int {
 	return all
 }
 
-// wordStart returns the first place from at on at which a pattern begins a word, or -1.
+// wordStart returns the first position, not before at, at which a pattern begins a word, or -1.
 func wordStart(lower, pattern string, at int) int {
 	for {
 		if isSeparator(lower[at-1]) {
@@ -146,7 +146,7 @@ func score(pattern string, texts []Match) []Match {
 		}
 	}) {
 		t := texts[m.Index]
-		t.Score, t.Letters = max(min(m.Score, scoreInside/2), scoreTypo/2), slices.Compact(m.MatchedIndexes) // a byte that is not UTF-8 comes twice
+		t.Score, t.Letters = max(min(m.Score, scoreInside/2), scoreTypo/2), slices.Compact(m.MatchedIndexes) // an index is repeated for a byte that is not UTF-8
 		scored = append(scored, t)
 	}
 	return scored

@@ -1,5 +1,5 @@
-// Package finder owns what the text typed into the finder may mean: commands, custom commands, jobs,
-// screens, files, hosts, views and recent commands, the best match first.
+// Package finder owns the search for a text that is typed into the finder: it returns commands, custom
+// commands, jobs, screens, files, hosts, views and recent commands, the best match first.
 package finder
 
 import (
@@ -33,7 +33,7 @@ type Finder struct {
 // name is the name of a job, also in lower case.
 type name struct{ text, lower string }
 
-// names yields the names of all jobs.
+// names returns an iterator over the names of all jobs.
 func (f *Finder) names(yield func(text, lower string) bool) {
 	if f.jobs == nil {
 		f.jobs = make([]name, 0, f.World.Board.Len())
@@ -54,7 +54,7 @@ type Screen struct {
 	Name   string
 }
 
-// Limits of what is offered.
+// Limits of the candidates.
 const (
 	mostOffered = 50
 	mostRecent  = 5 // before anything is typed
@@ -126,7 +126,7 @@ func (f *Finder) recent() []Candidate {
 	return found
 }
 
-// offered returns verbs about the selected jobs; where none is selected, without one.
+// offered returns verbs with the selected jobs, or without a job if none is selected.
 func (f *Finder) offered(fitting []Verb) []Candidate {
 	var found []Candidate
 	for _, v := range fitting {
@@ -148,7 +148,7 @@ func (f *Finder) ofVerb(fitting []Verb) []Candidate {
 	return found
 }
 
-// all returns everything that a text may mean.
+// all returns all candidates for a text.
 func (f *Finder) all(text string) []Candidate {
 	others := f.others()
 	type scored struct {
@@ -193,8 +193,8 @@ func (f *Finder) all(text string) []Candidate {
 	return offered
 }
 
-// sought returns what is searched of a candidate: of a verb about the selected job the verb, and of
-// a host its name.
+// sought returns the text of a candidate that is searched: the verb alone if it is about the selected
+// job, and the name of a host.
 func (c *Candidate) sought() string {
 	switch c.Kind {
 	case KindVerb:
@@ -276,7 +276,7 @@ func (f *Finder) withNames(fitting []Verb, names []string, ended, flags bool) []
 		names, last = names[:len(names)-1], names[len(names)-1]
 	}
 	found := f.named(fitting[i], names, last)
-	if len(found) == 1 && len(found[0].Jobs) == 1 { // what else could be done with the job
+	if len(found) == 1 && len(found[0].Jobs) == 1 { // other verbs for the job
 		for _, v := range verbs {
 			if v.About != NoJob && v.Word != found[0].Verb.Word {
 				found = append(found, Candidate{Kind: KindVerb, Verb: v, Words: found[0].Words, Jobs: found[0].Jobs})
@@ -310,7 +310,7 @@ func (f *Finder) named(v Verb, names []string, last string) []Candidate {
 func (f *Finder) withJobs(v Verb, before *Candidate, name string) []Candidate {
 	matches := f.jobsNamed(name)
 	if len(matches) > 1 && matches[0].Contains() && !matches[1].Contains() {
-		matches = matches[:1] // the job is clear
+		matches = matches[:1] // the job is unambiguous
 	}
 	var found []Candidate
 	for _, m := range matches {
@@ -326,7 +326,7 @@ func (f *Finder) withJobs(v Verb, before *Candidate, name string) []Candidate {
 	return found
 }
 
-// shifted returns places of letters after some text was put before them.
+// shifted returns the positions of letters after a text was inserted before them.
 func shifted(letters []int, by int) []int {
 	for i := range letters {
 		letters[i] += by

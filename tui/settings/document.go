@@ -15,8 +15,8 @@ type document struct {
 	statements []statement
 }
 
-// statement is a header or a key with its value. It takes the lines from first to before
-// end.
+// statement is a header or a key with its value. It occupies the lines from first up to,
+// but not including, end.
 type statement struct {
 	path       []string
 	header     bool
@@ -130,7 +130,7 @@ func (d *document) set(path []string, value string) string {
 	return d.with(place, place, added...)
 }
 
-// dotted returns the line behind a key of a table that has no header, such as keys.run = "r", or 0.
+// dotted returns the line after a key of a table that has no header, such as keys.run = "r", or 0.
 func (d *document) dotted(table []string) int {
 	for _, s := range slices.Backward(d.statements) {
 		if !s.header && len(s.path) == len(table)+1 && slices.Equal(s.path[:len(table)], table) {
@@ -140,7 +140,7 @@ func (d *document) dotted(table []string) int {
 	return 0
 }
 
-// with returns the text with other lines in the place of some.
+// with returns the text with some lines replaced.
 func (d *document) with(first, end int, lines ...string) string {
 	return strings.Join(slices.Replace(slices.Clone(d.lines), first, end, lines...), "\n")
 }
@@ -177,7 +177,7 @@ func (d *document) topPlace() int {
 	return len(d.lines) - 1
 }
 
-// beginsTable reports whether a header with its comments begins at a line, behind an empty one.
+// beginsTable reports whether a header with its comments begins at a line, after an empty line.
 func (d *document) beginsTable(line int) bool {
 	text := strings.TrimSpace(d.lines[line])
 	return (line == 0 || strings.TrimSpace(d.lines[line-1]) == "") && (strings.HasPrefix(text, "[") || strings.HasPrefix(text, "#"))
@@ -212,7 +212,7 @@ func replaceValue(text, value string) string {
 	return text[:start] + before + value + after + text[end:]
 }
 
-// isChange reports whether a text has the values of another one, with a change of one key.
+// isChange reports whether the values of two texts differ in one key only.
 func isChange(old, text string, path []string, value string) bool {
 	want, ok := values(old)
 	if !ok {

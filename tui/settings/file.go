@@ -15,11 +15,11 @@ import (
 // maxSize is the largest accepted size of the file, in bytes.
 const maxSize = 64 << 10
 
-// File is the settings with the file that they are from. It does not change: a change
-// makes another one.
+// File contains the settings and the file that they were read from. It is immutable: a
+// change returns a new File.
 type File struct {
 	Settings
-	Path     string   // empty: nothing is kept
+	Path     string   // empty: changes are not saved
 	Problems []string // what is wrong in the file, with lines
 
 	tables map[string]any // the values in the file
@@ -38,8 +38,8 @@ func Path(env func(string) string) string {
 	return filepath.Join(dir, "cronring", "config.toml")
 }
 
-// Open reads a file; a missing one has the defaults, and so have invalid settings. A file
-// that another user owns or can write is not read.
+// Open reads a file. If it is missing, all settings have their defaults; an invalid setting
+// has its default too. A file that another user owns or can write is not read.
 func Open(path string) *File {
 	f := &File{Path: path, Settings: Default()}
 	if path == "" {
@@ -62,7 +62,7 @@ func Open(path string) *File {
 	return f
 }
 
-// use uses what is in the text.
+// use reads the settings in the text.
 func (f *File) use(found *findings) {
 	f.Settings, f.Problems, f.tables, f.wrong = found.Settings, found.texts(f.Path), found.tables, found.paths()
 }
@@ -198,7 +198,7 @@ func Replace(path string, text []byte) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(beside.Name()) // fails when all went well: it has its name then
+	defer os.Remove(beside.Name()) // fails after a success, because the file was renamed
 	_, err = beside.Write(text)
 	err = errors.Join(err, beside.Chmod(mode), beside.Sync(), beside.Close())
 	if err != nil {

@@ -77,7 +77,7 @@ func (p *problem) concerns(path []string) bool {
 	return len(p.path) >= len(path) && slices.Equal(p.path[:len(path)], path)
 }
 
-// findings are the settings in a text, and what is wrong with others.
+// findings contains the valid settings in a text, and the problems of the others.
 type findings struct {
 	Settings
 	tables   map[string]any
@@ -220,7 +220,7 @@ func setChoice(to *string, name string, value any, choices []string) string {
 	return ""
 }
 
-// orOthers returns further choices: `, "dark" or "light"`.
+// orOthers lists the other choices: `, "dark" or "light"`.
 func orOthers(choices []string) string {
 	text := ""
 	for i, c := range choices {

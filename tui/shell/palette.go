@@ -16,7 +16,7 @@ import (
 	"github.com/cronring/cronring/tui/screen"
 )
 
-// palette is the finder: a line to type in, and what that may mean.
+// palette is the finder: an input line and its candidates.
 type palette struct {
 	line   edit.Line
 	cursor int
@@ -24,7 +24,7 @@ type palette struct {
 	found  []finder.Candidate
 }
 
-// openPalette opens the finder. Files and hosts are requested, and are added when they come.
+// openPalette opens the finder. It requests files and hosts, which are added when they arrive.
 func (s *Shell) openPalette() {
 	about := s.front().Subject(s.w)
 	if about.Elsewhere {
@@ -59,7 +59,7 @@ type named struct {
 	hosts []string
 }
 
-// tookNamed adds it, if the finder is still open.
+// tookNamed adds the candidates if the finder is still open.
 func (s *Shell) tookNamed(a screen.Answer) {
 	n, ok := a.Value.(named)
 	if !ok || a.Err != nil || s.over != n.to {
@@ -108,7 +108,7 @@ func (p *palette) key(s *Shell, k screen.Key) {
 	}
 }
 
-// enter does what a candidate means, or lets the person type what it lacks.
+// enter performs a candidate, or lets the user type its missing arguments.
 func (p *palette) enter(s *Shell, c finder.Candidate) {
 	if c.Kind == finder.KindRecent {
 		p.set(c.Name)
@@ -136,7 +136,7 @@ func firstWord(text string) string {
 	return word
 }
 
-// choose does what a candidate means.
+// choose performs a candidate.
 func (s *Shell) choose(c *finder.Candidate) {
 	switch c.Kind {
 	case finder.KindVerb:
@@ -199,14 +199,14 @@ func (s *Shell) command(words []string) {
 // maxRecent bounds how many commands are remembered.
 const maxRecent = 50
 
-// remember puts a command before the others that were used.
+// remember moves a command to the front of the recent commands.
 func (s *Shell) remember(text string) {
 	recent := slices.DeleteFunc(slices.Clone(s.recent), func(old string) bool { return old == text })
 	s.recent = slices.Insert(recent[:min(len(recent), maxRecent-1)], 0, text)
 	s.order(nil, screen.Remember{Commands: s.recent})
 }
 
-// refusal returns why a candidate does nothing now, or "".
+// refusal returns why a candidate cannot be used now, or "".
 func (s *Shell) refusal(c *finder.Candidate) string {
 	switch {
 	case c.Kind == finder.KindCustom:
@@ -328,7 +328,8 @@ func (p *palette) drawCandidate(row canvas.View, s *Shell, i int) {
 	row.PutCut(wide, 0, room, help, s.w.Glyphs.Ellipsis, style)
 }
 
-// rightStyle is that of the key of a verb or a custom command, or of the kind of something else.
+// rightStyle returns the style of the text on the right: the key of a verb or custom command, or the
+// kind of another candidate.
 func rightStyle(c *finder.Candidate, right string) canvas.Style {
 	if c.Kind == finder.KindVerb || c.Custom != nil && right == c.Custom.Key {
 		return canvas.Style{Bold: true}

@@ -44,7 +44,7 @@ func (d *HostCrontabs) CrontabFiles(ctx context.Context) ([]api.CrontabFile, err
 	return all, nil
 }
 
-// Places returns the host's own places.
+// Places returns the paths of the host's own system crontabs.
 func (d *HostCrontabs) Places(context.Context) (*api.Places, error) {
 	return &api.Places{Crontab: d.paths.Crontab, Anacrontab: d.paths.Anacrontab, CronD: d.paths.CronD}, nil
 }

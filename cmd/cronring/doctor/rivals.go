@@ -11,7 +11,7 @@ import (
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/cmd/cronring/inventory"
-	"github.com/cronring/cronring/daemon/holder"
+	"github.com/cronring/cronring/daemon/filelock"
 )
 
 // rivalUnits are the units of other crons. systemd-cron has a target in place
@@ -100,7 +100,7 @@ func (e *examination) rivalUnits(ctx context.Context) (found []finding, active [
 // rivalProcesses searches /proc for crons in this PID namespace; the cron of a container
 // does not count. Only processes of root count, because every user can choose the name of
 // a process. blind reports whether some could not be seen.
-func (e *examination) rivalProcesses() (list []holder.Process, blind bool) {
+func (e *examination) rivalProcesses() (list []filelock.Process, blind bool) {
 	entries, err := os.ReadDir(e.Path("/proc"))
 	if err != nil {
 		return nil, true
@@ -113,10 +113,10 @@ func (e *examination) rivalProcesses() (list []holder.Process, blind bool) {
 			continue
 		}
 		if name := e.cronOf(entry.Name(), home); name != "" {
-			list = append(list, holder.Process{PID: pid, Name: name})
+			list = append(list, filelock.Process{PID: pid, Name: name})
 		}
 	}
-	slices.SortFunc(list, func(a, b holder.Process) int { return a.PID - b.PID })
+	slices.SortFunc(list, func(a, b filelock.Process) int { return a.PID - b.PID })
 	return list, blind
 }
 
@@ -180,13 +180,13 @@ func (e *examination) isChild(directory, name string) bool {
 // lockHolder returns the process that holds the lock of Debian's cron and of
 // cronie, if that is not our daemon. The kernel's list is read: taking the lock
 // to try it could keep a cron from starting.
-func (e *examination) lockHolder() (holder.Process, bool) {
+func (e *examination) lockHolder() (filelock.Process, bool) {
 	f, err := e.Open("/run/crond.pid")
 	if err != nil {
-		return holder.Process{}, false
+		return filelock.Process{}, false
 	}
 	defer f.Close()
-	p, ok := holder.In(e.Root, f)
+	p, ok := filelock.In(e.Root, f)
 	return p, ok && p.PID != e.status.PID && p.Name != "cronringd"
 }
 

@@ -36,9 +36,9 @@ func Faults(ctx context.Context, c *config.Config, live *api.Ring) []crontab.Dia
 	}
 	all := c.CheckKeys()
 	add := func(key string, severity crontab.Severity, message, fix string) {
-		at, ok := c.Places["ring."+key]
+		at, ok := c.Positions["ring."+key]
 		if !ok {
-			at = c.Places["ring.name"]
+			at = c.Positions["ring.name"]
 		}
 		all = append(all, crontab.Diagnostic{
 			File: at.File, Line: at.Line, Severity: severity, Code: ringDiagnostic, Message: "ring." + key + ": " + message, Fix: fix,

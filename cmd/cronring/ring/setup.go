@@ -63,7 +63,7 @@ func setUpRing(ctx context.Context, a *cli.App, s ringSetup) error {
 		return &api.Error{Kind: api.Conflict, What: "cannot set up a ring: the configuration has mistakes", Why: err.Error(), Fix: cli.ShellLine([]string{"cronring", "config", "check", "--config", s.dir})}
 	}
 	if c.Ring.Name != "" {
-		at := c.Places["ring.name"]
+		at := c.Positions["ring.name"]
 		a.Infof("%s:%d has the ring \"%s\" already: nothing is changed", display.Text(at.File), at.Line, display.Text(c.Ring.Name))
 	} else if err := writeRing(a, &s); err != nil {
 		return err

@@ -43,7 +43,7 @@ func (t *Times) At(slot int) (at int64, ok bool) {
 	return t.times[i], true
 }
 
-// Copy returns a copy that is for At alone.
+// Copy returns a copy on which only At may be called.
 func (t *Times) Copy() *Times {
 	return &Times{slots: t.slots, times: slices.Clone(t.times), known: slices.Clone(t.known)}
 }

@@ -39,7 +39,7 @@ type Occurrence struct {
 	Trigger job.Trigger
 	Cause   job.Reason // why it runs, if it does
 
-	Wait time.Duration // of what is caught up: until its user has had no more starts than the host allows
+	Wait time.Duration // delay of a caught-up occurrence, so that its user has no more starts than the host allows
 
 	Detail string // details of Cause
 
@@ -60,14 +60,14 @@ type Decision struct {
 	Detail   string
 	On       job.WaitsOn // of a hold
 	Until    time.Time   // of a hold for a time, or of the hours that skip a manual run; zero: not known
-	Replaces bool        // the live runs of the job make way for it
+	Replaces bool        // the live runs of the job are stopped for it
 }
 
 func skip(reason job.Reason, detail string) Decision {
 	return Decision{Do: job.DecideSkip, Reason: reason, Detail: detail}
 }
 
-// Host is the state of the host that the gates read. They change nothing of it.
+// Host is the state of the host. The gates read it and never change it.
 type Host struct {
 	Now       time.Time
 	Node      string            // the host name
@@ -79,7 +79,7 @@ type Host struct {
 	Stamps    map[string]timetable.Day // by period: when its job last ran
 	Blackouts timetable.Blackouts
 	Live      map[job.RunID]*live.Run
-	ByJob     map[job.ID][]*live.Run // the same, oldest first
+	ByJob     map[job.ID][]*live.Run // the live runs of each job, oldest first
 	Unstarted live.Unstarted
 	QueueMax  int
 	Starting  *live.Run // starts in this step, although its record does not show that yet; or nil

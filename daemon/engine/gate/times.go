@@ -39,9 +39,9 @@ func (c *check) liveInPeriod() Decision {
 }
 
 // oncePer checks once-per=: once an occurrence has succeeded, the others of its period are
-// skipped. Their failures do not count, so that they are further chances. The ledger has
-// the due time of the newest success, and overlap=skip is the default, so that no two
-// runs can succeed side by side.
+// skipped. Failures do not count, so the next occurrence is another chance. The ledger has
+// the due time of the newest success, and overlap=skip is the default, so no two runs can
+// succeed at the same time.
 func (c *check) oncePer() Decision {
 	per := c.Options.OncePer
 	if per == option.OncePerNone {
@@ -74,9 +74,9 @@ func (c *check) deadline() Decision {
 func Lateness(now, due time.Time) string { return now.Sub(due).Round(time.Second).String() + " late" }
 
 // hours checks window=, blackout= and the blackouts of the host. The schedule of an entry
-// has no occurrences outside of them, or has them moved. A run can still be ready to start
-// there: because it was caught up, waited for others, or was not started by the clock. Then
-// it waits or is skipped.
+// has no occurrences outside of the allowed hours, or moves them. A run can still become ready
+// outside of them, because it was caught up, waited for other jobs, or was not started by the
+// clock. Then it waits or is skipped.
 func (c *check) hours() Decision {
 	opens, against := c.opens()
 	switch {
@@ -97,8 +97,8 @@ func (c *check) hours() Decision {
 	return c.holdUntil(opens, job.WaitsOnHours, ", "+against)
 }
 
-// opens returns when the hours of the occurrence begin, and what it is against; "" if it can
-// start now. An occurrence on time counts at its due time; if its run waited, it can also
+// opens returns when the hours of the occurrence begin, and the name of the rule that prevents
+// a start now; "" if it can start now. An occurrence on time counts at its due time; if its run waited, it can also
 // start now.
 func (c *check) opens() (opens time.Time, against string) {
 	opens, against = c.Blackouts.Opens(c.Options.Hours, c.Now)
@@ -131,8 +131,8 @@ func (c *check) delay() Decision {
 }
 
 // scatter delays a caught-up occurrence as jitter= and spread= would have, or until the host allows
-// its user another start, so that the jobs of a host that was down do not start together. All that
-// a job missed start after the same jitter, in order, which does not exceed deadline=.
+// its user another start, so that the jobs of a host that was down do not start together. All
+// missed occurrences of a job start after the same jitter, in order. It does not exceed deadline=.
 func (c *check) scatter() Decision {
 	if c.Trigger != job.TriggerCatchup || c.Options.Period != nil {
 		return Decision{}

@@ -8,10 +8,10 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// Preemptibility is whether a run keeps its slots when another run needs them.
+// Preemptibility describes whether a run keeps its slots when another run needs them.
 type Preemptibility uint8
 
-// The values of Standing.
+// The values of Preemptibility.
 const (
 	Stays  Preemptibility = iota
 	Yields                // it is preemptible

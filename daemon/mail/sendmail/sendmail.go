@@ -28,8 +28,8 @@ type Options struct {
 	Family crontab.Family
 
 	// Send runs the mailer as the user, with the message as its standard input, and waits for its
-	// end: the wait status, and what it printed. The error means that it could not be run or did not
-	// end before ctx did; ErrNotNow that it must be run later. There is one call at a time for each
+	// end: the wait status, and what it printed. An error means that the mailer could not be run or
+	// did not end before ctx; ErrNotNow means that it must be run later. There is one call at a time for each
 	// user, and maxMailers in all.
 	Send func(ctx context.Context, d Delivery) (status int, output string, err error)
 
@@ -121,7 +121,7 @@ func (q *Queue) Enqueue(l *mail.Message) {
 				q.missing.lost++
 				return nil
 			}
-			first, _ := json.Marshal(envelope{User: l.User, Dir: l.Dir, Argv: l.Argv, Env: l.Env, Output: l.Output, Born: born}) // texts, a number and a time always have a JSON form
+			first, _ := json.Marshal(envelope{User: l.User, Dir: l.Dir, Argv: l.Argv, Env: l.Env, Output: l.Output, Born: born}) // texts, numbers and times can always be encoded
 			return [][]byte{append(first, '\n'), l.Text()}
 		},
 		Close: l.Close,

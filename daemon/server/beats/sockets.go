@@ -18,7 +18,7 @@ import (
 	"github.com/cronring/cronring/daemon/unixconn"
 )
 
-// socket is the one to which the processes of a run send systemd's WATCHDOG=1.
+// socket receives WATCHDOG=1, as in sd_notify(3), from the processes of a run.
 type socket struct {
 	run  job.RunID
 	user string
@@ -31,7 +31,7 @@ func (s *socket) close() {
 	_ = s.conn.Close() // nothing was written to it
 }
 
-// Path returns where the socket of a run is. It is the same for each daemon.
+// Path returns the path of the socket of a run. It does not change when the daemon is replaced.
 func (b *Receiver) Path(run job.RunID) string { return filepath.Join(b.dir, run.String()) }
 
 // Open opens the socket of a run. Only the user with the number uid, and root, can send to it.
@@ -93,7 +93,7 @@ func (b *Receiver) Close(run job.RunID) bool {
 	}
 	delete(b.sockets, run)
 	s.close()
-	_ = os.Remove(b.Path(run)) // else the next daemon does
+	_ = os.Remove(b.Path(run)) // otherwise the next daemon removes it
 	return true
 }
 
@@ -117,7 +117,7 @@ func (b *Receiver) Shut() {
 }
 
 // Handover returns copies of the descriptors of sockets, for Restore in the program that replaces this
-// one: programs that are connected to a socket stay so. If too many files are open, some are missing.
+// one: programs that are connected to a socket stay connected. If too many files are open, some are missing.
 func (b *Receiver) Handover() map[job.RunID]int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -130,8 +130,8 @@ func (b *Receiver) Handover() map[job.RunID]int {
 	return copies
 }
 
-// Restore opens the sockets again that another daemon opened for running runs, given with their
-// users, and removes the others. kept are descriptors of Handover.
+// Restore reopens the sockets of running runs, which the previous daemon opened, and removes all other
+// sockets. runs contains the user of each run. kept are descriptors of Handover.
 func (b *Receiver) Restore(running map[job.RunID]string, kept map[job.RunID]int) (err error) {
 	entries, _ := os.ReadDir(b.dir) // there is none before the first run with a socket
 	for _, entry := range entries {

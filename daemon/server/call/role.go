@@ -16,10 +16,10 @@ import (
 type Role int
 
 const (
-	Own     Role = iota // nothing
+	Own     Role = iota // no permission
 	View                // see them, and what they print
 	Operate             // run, stop, pause, resume, acknowledge, retry and backfill them
-	Admin               // all that root may
+	Admin               // everything that root may do
 )
 
 func (r Role) String() string { return [...]string{"own", "view", "operate", "admin"}[r] }
@@ -60,8 +60,8 @@ func (g Grant) Words() string {
 	return fmt.Sprintf("the role %s, because %s names %s", g.Role, g.Key, g.Member)
 }
 
-// May reports whether the peer has a role for a job: of its own jobs each user has all of them. The
-// least role for jobs of others is View.
+// May reports whether the peer has a role for a job: a user has all roles for their own jobs. The
+// lowest role for jobs of other users is View.
 // access= narrows the roles of the host.
 func (p Peer) May(role Role, e *crontab.Entry) bool {
 	if p.Sees(e.User()) {
@@ -78,8 +78,8 @@ func (p Peer) among(members []string) bool {
 	return members == nil || slices.ContainsFunc(members, func(m string) bool { return p.has(p.Name, m) })
 }
 
-// MayOf is May for a run or a decision of a job, which can have had another user. Roles are for jobs
-// as they are installed.
+// MayOf is like May, for a run or a decision of a job. The job can have had another user then, but
+// roles apply only to jobs as they are installed now.
 func (p Peer) MayOf(role Role, v *view.View, id job.ID, user string) bool {
 	if p.Sees(user) {
 		return true
@@ -91,8 +91,8 @@ func (p Peer) MayOf(role Role, v *view.View, id job.ID, user string) bool {
 	return ok && v.Entry(i).User() == user && p.May(role, v.Entry(i))
 }
 
-// OnlyUser returns the user whose history alone the caller sees; "" if there may be more, of which
-// SeesRun chooses.
+// OnlyUser returns the user whose history is all that the caller sees. It returns "" if the caller may
+// see the history of more users; then SeesRun checks each run.
 func (c *Call) OnlyUser() string {
 	if c.Peer.Admin || c.Peer.Role >= View {
 		return ""
@@ -100,7 +100,7 @@ func (c *Call) OnlyUser() string {
 	return c.Peer.String()
 }
 
-// Acts makes the call find only jobs and runs that the caller may operate.
+// Acts restricts the call to jobs and runs that the caller may operate.
 func (c *Call) Acts() { c.need = Operate }
 
 // MissingRole returns an error if the caller sees a job, or a run of it, but may not operate it.
@@ -119,8 +119,8 @@ func (c *Call) MissingRole(what string, id job.ID, user string) error {
 	}
 }
 
-// Owns returns an error unless jobs of a user are the caller's own, or the caller is an admin. It is
-// for what a job reads as its input, which could make the job do anything. what is what the caller
+// Owns returns an error unless jobs of a user are the caller's own, or the caller is an admin. It
+// protects the input of a job, which could make the job do anything. what is what the caller
 // requested.
 func (c *Call) Owns(what string, id job.ID, user string) error {
 	if c.Peer.Sees(user) {

@@ -77,7 +77,7 @@ func (ev *evidence) afterPause() string {
 	return text
 }
 
-// describeRun describes how the run of the occurrence went.
+// describeRun describes the result of the occurrence's run.
 func (ev *evidence) describeRun() string {
 	r := ev.run
 	switch {

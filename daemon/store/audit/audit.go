@@ -24,7 +24,7 @@ type Log struct {
 	db *database.DB
 
 	mu     sync.Mutex
-	counts map[string]int // actions of each share that acted, or more
+	counts map[string]int // number of actions of each active share; it may be too high
 }
 
 // New returns the audit log of a history.
@@ -33,14 +33,14 @@ func New(db *database.DB) *Log { return &Log{db: db, counts: map[string]int{}} }
 const add = `INSERT INTO action (at, who, uid, origin, what, subject, owner, why, before, after, refused, share)
 	VALUES (?,?,?,?,?,?,?,?,?,?,?,?)`
 
-// newest selects the action of a share that has a number of newer ones.
+// newest selects the action of a share that has a given number of newer actions.
 const newest = "SELECT id FROM action WHERE share = ? AND share <> '' ORDER BY id DESC LIMIT 1 OFFSET ?"
 
 // excess removes the oldest actions of a share up to one.
 const excess = "DELETE FROM action WHERE share = ? AND share <> '' AND id <= ?"
 
-// Record stores actions, with texts cut to job.MaxText bytes. If a share has more than perShare by
-// about a hundred, it removes the oldest of that share, never those of others. It does not wait
+// Record stores actions, with texts cut to job.MaxText bytes. If a share exceeds perShare by
+// about a hundred actions, it removes the oldest actions of that share, never those of other shares. It does not wait
 // until the disk has them: a power loss can take the newest.
 func (l *Log) Record(ctx context.Context, perShare int, actions ...job.Action) error {
 	l.mu.Lock()
@@ -128,7 +128,7 @@ func (l *Log) Expire(ctx context.Context, before time.Time) error {
 
 // Filter chooses actions. Zero fields choose all.
 type Filter struct {
-	Jobs   []job.ID // any of them; nil: all, and what is about no job
+	Jobs   []job.ID // any of them; nil: actions about any job, or about none
 	What   string
 	Since  time.Time
 	Until  time.Time

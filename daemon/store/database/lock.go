@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/cronring/cronring/daemon/holder"
+	"github.com/cronring/cronring/daemon/filelock"
 )
 
 // lockDir makes DIR and takes DIR/lock for this process. The kernel releases the lock when the
@@ -30,10 +30,10 @@ func lockDir(dir string) (*os.File, error) {
 }
 
 func takeLock(f *os.File, dir string) error {
-	err := holder.Lock(f, func() error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) })
+	err := filelock.Lock(f, func() error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) })
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		locked := &LockedError{Dir: dir}
-		if who, ok := holder.Of(f); ok {
+		if who, ok := filelock.Of(f); ok {
 			locked.Holder = &who
 		}
 		return locked
@@ -51,7 +51,7 @@ func takeLock(f *os.File, dir string) error {
 // LockedError reports that another daemon uses the directory.
 type LockedError struct {
 	Dir    string
-	Holder *holder.Process // nil: unknown
+	Holder *filelock.Process // nil: unknown
 }
 
 func (e *LockedError) Error() string {

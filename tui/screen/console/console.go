@@ -17,21 +17,21 @@ import (
 	"github.com/cronring/cronring/tui/screen"
 )
 
-// Console runs a command once, and shows its output. It shows the output of a command that prints
-// while it runs as it comes, and stays at the end of it.
+// Console runs a command once, and shows its output. If the command keeps printing, the screen
+// shows new output immediately and stays at its end.
 type Console struct {
 	words  []string
 	line   string                              // of a shell, in place of words
 	start  func(ctx context.Context) *exec.Cmd // makes the process of line
 	asked  bool
 	follow bool
-	once   bool   // it may change something, and does not begin again
+	once   bool   // it may change something, so it is not run again
 	text   string // the output, or its last part
-	cut    bool   // the other part is left out
+	cut    bool   // the rest is not kept
 	ended  bool
 	failed bool
 	err    error
-	held   bool // the person has scrolled: it does not stay at the end
+	held   bool // the user has scrolled, so the screen does not stay at the end
 	page   page.Page
 }
 
@@ -50,10 +50,10 @@ func NewProcess(line string, start func(ctx context.Context) *exec.Cmd) *Console
 	return &Console{line: line, start: start}
 }
 
-// Scope is that of commands.
+// Scope returns the scope of commands.
 func (*Console) Scope() keys.Scope { return keys.Command }
 
-// Heading is the command.
+// Heading returns the command.
 func (s *Console) Heading(*screen.World) string {
 	if s.line != "" {
 		return s.line
@@ -67,8 +67,8 @@ func (*Console) Headed() {}
 // slot is the slot of the command.
 const slot = "command"
 
-// Open runs the command, the first time only. One that is followed ends when another screen covers
-// it; it begins again, unless it changes something.
+// Open runs the command at the first call. A command that keeps printing ends when another screen
+// covers this one, and Open runs it again unless it changes something.
 func (s *Console) Open(w *screen.World) []screen.Effect {
 	run := s.kind(w)
 	switch {
@@ -105,7 +105,7 @@ func (s *Console) Open(w *screen.World) []screen.Effect {
 	}}}
 }
 
-// errCovered is the error of a command that was ended because its screen was left.
+// errCovered is the error of a command that was ended because the user left its screen.
 var errCovered = errors.New("it was ended when another screen was shown")
 
 // kind sets how the command is shown, and returns what runs it.
@@ -137,7 +137,7 @@ func (s *Console) process(ctx context.Context) iter.Seq2[screen.Printed, error] 
 			return
 		}
 		if !screen.YieldPrinted(ctx, in, yield) || ctx.Err() != nil {
-			p.Cancel() // also what a shell that has ended left behind
+			p.Cancel() // also kills processes that an ended shell left behind
 			p.Wait()
 			return
 		}
@@ -183,22 +183,22 @@ func (s *Console) end() screen.Ended {
 	}
 }
 
-// Refresh does nothing: what is new comes by itself.
+// Refresh does nothing: new output arrives by itself.
 func (*Console) Refresh(*screen.World) []screen.Effect { return nil }
 
-// Act scrolls. G stays at the end again.
+// Act scrolls. G returns to the end and stays there.
 func (s *Console) Act(_ *screen.World, a keys.Action) ([]screen.Effect, bool) {
 	s.held = a != keys.Last
 	return nil, s.page.Act(a)
 }
 
-// Subject is nothing.
+// Subject returns an empty subject.
 func (*Console) Subject(*screen.World) screen.Subject { return screen.Subject{} }
 
-// Refuses refuses nothing.
+// Refuses returns "": every key works.
 func (*Console) Refuses(*screen.World, keys.Action) string { return "" }
 
-// Foot is the keys that work here.
+// Foot returns the keys that work here.
 func (*Console) Foot(*screen.World) []keys.Action {
 	return []keys.Action{keys.Down, keys.Up, keys.PageDown, keys.PageUp, keys.Palette, keys.Back, keys.Help}
 }
@@ -207,7 +207,7 @@ func (*Console) Foot(*screen.World) []keys.Action {
 func (s *Console) Draw(v canvas.View, w *screen.World) {
 	s.page.Set(s.paragraphs(w))
 	if s.follow && !s.held {
-		s.page.Top = math.MaxInt / 2 // the page knows its end
+		s.page.Top = math.MaxInt / 2 // the page limits it to its end
 	}
 	s.page.Draw(v, w)
 }

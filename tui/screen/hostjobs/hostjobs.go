@@ -47,7 +47,7 @@ const (
 	slotDashboard = "dashboard"
 )
 
-// ringTime limits how long the daemon that is shown may take to name the members of its ring.
+// ringTime limits the request to the dashboard's daemon for the members of its ring.
 const ringTime = 2 * time.Second
 
 // New makes the screen of some hosts, or of all.
@@ -65,7 +65,7 @@ func (s *HostJobs) age(w *screen.World, name string) string {
 	return ""
 }
 
-// short is a length of time in its largest unit.
+// short returns a duration in its largest unit.
 func short(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {
@@ -79,8 +79,8 @@ func short(d time.Duration) string {
 	return fmt.Sprintf("%dd", d/day)
 }
 
-// World returns the world as the list sees it: with the jobs of all hosts, but without what is
-// true only of the host that is shown.
+// World returns the data for the list: the jobs of all hosts, without the data that concern only the
+// host of the dashboard.
 func (s *HostJobs) World(w *screen.World) *screen.World {
 	query, at := s.world.Query, s.world.At
 	s.world = *w
@@ -89,7 +89,7 @@ func (s *HostJobs) World(w *screen.World) *screen.World {
 	return &s.world
 }
 
-// Scope is that of the list of jobs.
+// Scope returns the scope of the list of jobs.
 func (*HostJobs) Scope() keys.Scope { return keys.Jobs }
 
 // Foot returns the keys of the last line.
@@ -133,7 +133,7 @@ func known(ctx context.Context, w *screen.World, d screen.Daemon) []string {
 	return w.KnownHosts(ctx, d)
 }
 
-// Take receives the names of the hosts, then updates of their boards, and what the list asked for.
+// Take receives the names of the hosts, then updates of their boards and answers for the list.
 func (s *HostJobs) Take(w *screen.World, a screen.Answer) []screen.Effect {
 	in := s.World(w)
 	switch value := a.Value.(type) {
@@ -154,7 +154,7 @@ func (s *HostJobs) Take(w *screen.World, a screen.Answer) []screen.Effect {
 	return s.route(w, s.list.Refresh(in))
 }
 
-// setHosts names the hosts. It keeps what is known of them, and forgets the jobs of others.
+// setHosts sets the hosts. It keeps the data of hosts that remain, and drops the jobs of the others.
 func (s *HostJobs) setHosts(w *screen.World, addresses []string) {
 	before := s.hosts
 	s.hosts, s.byName = nil, map[string]*host{}
@@ -178,7 +178,7 @@ func (s *HostJobs) setHosts(w *screen.World, addresses []string) {
 	}
 }
 
-// report takes in what the board of a host sent, or why it ended.
+// report applies an update of a host's board, or the reason why the board ended.
 func (s *HostJobs) report(w *screen.World, r hostwatch.BoardReport) {
 	i := slices.IndexFunc(s.hosts, func(h *host) bool { return h.address == r.Host })
 	if i < 0 {
@@ -212,12 +212,12 @@ func (h *host) zoneOf(zone string) string {
 	return zone
 }
 
-// Refresh follows the clock.
+// Refresh updates the times.
 func (s *HostJobs) Refresh(w *screen.World) []screen.Effect {
 	return s.route(w, s.list.Refresh(s.World(w)))
 }
 
-// Act is that of the list, but opens the dashboard of the job's host.
+// Act passes a key to the list, but opens the dashboard of the job's host.
 func (s *HostJobs) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
 	effects, ok := s.list.Act(s.World(w), a)
 	return s.route(w, effects), ok
@@ -233,7 +233,7 @@ func (s *HostJobs) open(w *screen.World, id job.ID) screen.Effect {
 	return screen.Execute{Slot: slotDashboard, Program: func() *exec.Cmd { return w.Hosts.Dashboard(h.address, id) }}
 }
 
-// Typing, Type, View and SetView are those of the list.
+// Typing, Type, View and SetView call the methods of the list.
 func (s *HostJobs) Typing() bool { return s.list.Typing() }
 func (s *HostJobs) Type(w *screen.World, k screen.Key) ([]screen.Effect, bool) {
 	effects, ok := s.list.Type(s.World(w), k)

@@ -23,8 +23,8 @@ type choice struct {
 	shown  bool
 }
 
-// usualChoices are the columns that are shown without a choice, in their order: those of the settings,
-// or all. Hosts come first.
+// usualChoices returns the columns that are shown without a choice, in their order: the columns of the
+// settings, or all. The column of hosts is the first one.
 func (s *Jobs) usualChoices(w *screen.World) []choice {
 	usual := slices.Clone(choicesOf(w.Columns))
 	if usual == nil {
@@ -45,7 +45,7 @@ func allChoices() []choice {
 	return all
 }
 
-// chooser lets a person choose the columns, their order and widths.
+// chooser lets the user choose the columns, their order and widths.
 type chooser struct {
 	choices []choice
 	usual   []choice
@@ -82,7 +82,7 @@ const (
 	widthStep   = 2
 )
 
-// key answers to a key of the chooser, and reports whether the columns have changed and whether it
+// key handles a key of the chooser, and reports whether the columns have changed and whether it
 // stays open.
 func (c *chooser) key(k screen.Key) (changed, open bool) {
 	here := &c.choices[c.cursor]
@@ -117,7 +117,7 @@ func (c *choice) widen(by int) {
 	c.width = min(max(cmp.Or(c.width, usualWidth)+by, leastColumn), longestWide)
 }
 
-// usualWidth is the width from which a column without one is changed.
+// usualWidth is the first width when the user changes a column that has no width.
 const usualWidth = 12
 
 // move moves the column under the cursor.
@@ -146,7 +146,7 @@ func (s *Jobs) chooseColumns(k screen.Key) []screen.Effect {
 	return nil
 }
 
-// saveColumns makes the choice the usual one, which also holds after the next start.
+// saveColumns saves the choice as the setting, so that it also applies after the next start.
 func (s *Jobs) saveColumns() []screen.Effect {
 	columns := columnsOf(s.chooser.shown())
 	if slices.Equal(s.chooser.choices, allChoices()) {
@@ -156,8 +156,7 @@ func (s *Jobs) saveColumns() []screen.Effect {
 	return []screen.Effect{screen.Set{Edit: settings.ColumnsTo(columns)}}
 }
 
-// chosenColumns returns the columns in their order, with those that were chosen as they were
-// chosen.
+// chosenColumns returns the columns in their order, with the user's choice applied.
 func (s *Jobs) chosenColumns(w *screen.World) []choice {
 	all := []choice{{column: columnState}, {column: columnJob}}
 	if s.chosen == nil {
@@ -166,8 +165,8 @@ func (s *Jobs) chosenColumns(w *screen.World) []choice {
 	return append(all, s.chosen...)
 }
 
-// applyChoice changes a column as it was chosen: it is shown where there is room, and as wide as
-// was chosen.
+// applyChoice applies the user's choice to a column: it is shown if there is space, with the chosen
+// width.
 func (s *Jobs) applyChoice(w *screen.World, column *table.Column[api.Row], c choice) {
 	if s.chosen == nil && len(w.Columns) == 0 || c.column < fixedColumns {
 		return

@@ -23,7 +23,8 @@ type Options struct {
 	change *change // nil: none
 }
 
-// row is a setting. Without an option it is the keys of an action, or only in the file.
+// row is a setting. A row without an option shows the keys of an action, or a setting that only the
+// file can change.
 type row struct {
 	path   []string
 	option *settings.Option
@@ -104,7 +105,7 @@ func allRows() []row {
 	return all
 }
 
-// fromText returns where the value of a setting is from.
+// fromText returns the source of the value of a setting.
 func fromText(w *screen.World, r *row) (string, canvas.Style) {
 	switch {
 	case overridden(w, r):
@@ -140,8 +141,8 @@ func (s *Options) Open(w *screen.World) []screen.Effect {
 	return append(effects, reread(w))
 }
 
-// ofJobs does something with the list of jobs. It is an example, so other lists do not follow its
-// cursor.
+// ofJobs performs an operation on the list of jobs. The list is only a preview, so its cursor does not
+// move the cursor of other lists.
 func (s *Options) ofJobs(w *screen.World, do func() []screen.Effect) []screen.Effect {
 	at, query := w.At, w.Query
 	effects := do()
@@ -159,7 +160,7 @@ func reread(w *screen.World) screen.Effect {
 	}}
 }
 
-// Take receives the file, and what the list of jobs has asked for.
+// Take receives the file, and answers for the list of jobs.
 func (s *Options) Take(w *screen.World, a screen.Answer) []screen.Effect {
 	switch a.Slot {
 	case slotEditor:
@@ -176,7 +177,7 @@ func (s *Options) Take(w *screen.World, a screen.Answer) []screen.Effect {
 	return s.ofJobs(w, func() []screen.Effect { return s.jobs.Take(w, a) })
 }
 
-// Refresh follows the jobs.
+// Refresh updates the list of jobs.
 func (s *Options) Refresh(w *screen.World) []screen.Effect {
 	return s.ofJobs(w, func() []screen.Effect { return s.jobs.Refresh(w) })
 }
@@ -229,7 +230,7 @@ func (s *Options) Refuses(w *screen.World, a keys.Action) string {
 // Typing reports that a setting is changed or the filter is typed.
 func (s *Options) Typing() bool { return s.change != nil || s.Table.Typing() }
 
-// Type answers to a key of the change or the filter.
+// Type handles a key for the change or the filter.
 func (s *Options) Type(w *screen.World, k screen.Key) ([]screen.Effect, bool) {
 	if s.change == nil {
 		return s.Table.Type(w, k)

@@ -31,7 +31,7 @@ type logView struct {
 	dropped  int // lines before the first one
 	bytes    int
 	cleaners map[job.Stream]*display.Lines
-	colors   map[job.Stream]canvas.Style // that the newest lines have left
+	colors   map[job.Stream]canvas.Style // in effect after the newest lines
 	open     []logLine                   // not finished, unless stale
 	stale    bool
 	at       time.Time // of the chunk being taken in
@@ -73,7 +73,7 @@ func (l *logView) take(c job.Chunk) {
 	w := l.cleaner(c.Stream)
 	if c.Cut > 0 {
 		w.Close()                  // a sink takes everything
-		delete(l.colors, c.Stream) // what undoes them may be among what is left out
+		delete(l.colors, c.Stream) // the sequence that ends them may have been dropped
 		l.addMessage(c.At, fmt.Sprintf("[%d bytes left out]", c.Cut))
 	}
 	w.Write(c.Data)
@@ -84,7 +84,7 @@ func (l *logView) addMessage(at time.Time, text string) {
 	l.add(daemonLine(text, at))
 }
 
-// finish ends lines without a newline: nothing more comes.
+// finish ends lines without a newline, because no more output follows.
 func (l *logView) finish() {
 	defer l.changed(l.end())
 	for _, s := range logStreams {
@@ -96,7 +96,7 @@ func (l *logView) finish() {
 
 var logStreams = []job.Stream{job.Stdout, job.Stderr, job.System}
 
-// reset forgets all lines, and keeps how they are shown.
+// reset removes all lines, and keeps the settings of the view.
 func (l *logView) reset() {
 	l.lines, l.open, l.dropped, l.bytes, l.cleaners, l.colors, l.cache = nil, nil, 0, 0, nil, nil, nil
 	l.top, l.found, l.hits, l.counted = place{}, -1, 0, 0
@@ -143,8 +143,8 @@ func (l *logView) add(line logLine) {
 	}
 }
 
-// drop forgets the oldest lines, an eighth of all at least, so that it is seldom
-// done.
+// drop removes the oldest lines. It removes at least an eighth of all lines, so that it is
+// seldom needed.
 func (l *logView) drop() {
 	n := 0
 	for left := l.bytes; n < len(l.lines)-1 && (len(l.lines)-n > maxLogLines/8*7 || left > maxLogBytes/8*7); n++ {
@@ -163,14 +163,13 @@ func (l *logView) drop() {
 	}
 }
 
-// end is the number after the last finished line. Lines that are not finished
-// follow it.
+// end returns the number after the last finished line. Unfinished lines follow it.
 func (l *logView) end() int { return l.dropped + len(l.lines) }
 
-// last is the number after the last line.
+// last returns the number after the last line.
 func (l *logView) last() int { return l.end() + len(l.unfinished()) }
 
-// changed invalidates what follows the last finished line.
+// changed invalidates the cached lines after the last finished line.
 func (l *logView) changed(end int) {
 	for i := range logStreams {
 		delete(l.cache, end+i)
@@ -179,7 +178,7 @@ func (l *logView) changed(end int) {
 	l.stale = true
 }
 
-// unfinished are the lines that have no end yet, as they are shown.
+// unfinished returns the lines that have no end yet, as they are shown.
 func (l *logView) unfinished() []logLine {
 	if !l.stale {
 		return l.open
@@ -308,7 +307,7 @@ func (l *logView) up(p place, by int) (place, int) {
 	return p, by
 }
 
-// bottom is the first row in view when the last one is at the foot.
+// bottom returns the first row in view when the last row is at the foot.
 func (l *logView) bottom() place {
 	n, ok := l.previous(l.last())
 	if !ok {
@@ -318,7 +317,7 @@ func (l *logView) bottom() place {
 	return p
 }
 
-// start is the first row.
+// start returns the first row.
 func (l *logView) start() place {
 	n, _ := l.next(l.dropped)
 	return place{n, 0}
@@ -387,7 +386,7 @@ func (l *logView) act(a keys.Action) (ok bool) {
 	return true
 }
 
-// clear takes back one thing: text alone, else the search.
+// clear undoes one setting: text alone if it is on, otherwise the search.
 func (l *logView) clear() bool {
 	switch {
 	case l.raw:
@@ -412,7 +411,7 @@ func (l *logView) scroll(rows int) {
 	l.top, _ = l.up(l.top, -rows)
 }
 
-// typed answers to a key of the search.
+// typed handles a key of the search.
 func (l *logView) typed(k screen.Key) bool {
 	switch k.Name {
 	case "enter":
@@ -430,8 +429,8 @@ func (l *logView) typed(k screen.Key) bool {
 	return ok
 }
 
-// look looks for a regular expression, or a text if it is none, and shows the first line
-// with it from the first one in view on. Letters may have any case.
+// look searches for a regular expression, or for plain text if it is not a valid one. It ignores case,
+// and shows the first match from the top of the view on.
 func (l *logView) look(text string) {
 	l.needle, l.pattern, l.hits, l.counted, l.found, l.goal = text, nil, 0, l.dropped, -1, 0
 	l.search, l.marked, l.rest, l.stale = l.search+1, l.dropped, 0, true
@@ -447,8 +446,7 @@ func (l *logView) look(text string) {
 	}
 }
 
-// seek goes to the next or the previous line with the text, round the end if
-// need be.
+// seek shows the next or the previous line with the text, and wraps around at the end.
 func (l *logView) seek(way int) bool {
 	if l.needle == "" {
 		return false
@@ -482,10 +480,10 @@ func (l *logView) reveal(n int) {
 	}
 }
 
-// holds reports whether a line has what is looked for.
+// holds reports whether a line matches the search.
 func (l *logView) holds(line *logLine) bool { return l.match(line.plain()) != nil }
 
-// match returns where a text has what is looked for: begin and end; nil if it has not.
+// match returns begin and end of the first match in a text, or nil.
 func (l *logView) match(text string) []int {
 	if l.pattern != nil {
 		return l.pattern.FindStringIndex(text)
@@ -496,13 +494,13 @@ func (l *logView) match(text string) []int {
 	return nil
 }
 
-// literal reports that the needle looks like a regular expression and is none.
+// literal reports whether the needle looks like a regular expression but is not a valid one.
 func (l *logView) literal() bool { return l.pattern == nil && regexp.QuoteMeta(l.needle) != l.needle }
 
 // around is the number of lines that are shown before and after a match.
 const around = 2
 
-// mark notes which lines are near a match.
+// mark records which lines are near a match.
 func (l *logView) mark() {
 	if !l.lone || l.needle == "" {
 		return
@@ -522,7 +520,7 @@ func (l *logView) mark() {
 	}
 }
 
-// count brings the number of lines found up to date.
+// count updates the number of matching lines.
 func (l *logView) count() int {
 	for n := max(l.counted, l.dropped); n < l.end(); n++ {
 		if line := &l.lines[n-l.dropped]; l.shows(line) && l.holds(line) {
@@ -544,7 +542,7 @@ func (l *logView) streams() {
 // Columns before the text.
 const (
 	stampForm = "15:04:05.000"
-	narrowLog = 60 // below, the times go
+	narrowLog = 60 // below this width, times are hidden
 )
 
 // draw draws the rows in view. Times are in a zone.
@@ -643,8 +641,8 @@ func (l *logView) drawError(v canvas.View, out *wrappedLine, from, to int) {
 	}
 }
 
-// goToError shows the first error message: of standard error if it has one. How much of the
-// output was drawn before makes no difference: the end stays in view if both fit.
+// goToError shows the first error message, preferably of standard error. It does not depend on how
+// much of the output was drawn before. The end of the output stays in view if both fit.
 func (l *logView) goToError() {
 	for _, stream := range []job.Stream{job.Stderr, job.Stdout} {
 		for i := range l.lines {

@@ -1,5 +1,5 @@
-// Package stats owns the screen that sums up what runs came to: a calendar of days, key figures
-// and their trend, and the jobs.
+// Package stats owns the screen with the statistics of runs: a calendar of days, key figures and
+// their trend, and the jobs.
 package stats
 
 import (
@@ -34,7 +34,7 @@ type Stats struct {
 	err   error
 }
 
-// sums is the daemon's answers.
+// sums contains the answers of the daemon.
 type sums struct {
 	days, jobs   api.Stats
 	before, last api.StatsGroup // the first and the second half of the time
@@ -48,7 +48,7 @@ const (
 
 const (
 	slotStats  = "stats"
-	statsPause = time.Minute // between two questions
+	statsPause = time.Minute // between two requests
 )
 
 // order is a way to sort the jobs, by the title of a column.
@@ -180,7 +180,7 @@ func ask(ctx context.Context, d screen.Daemon, refs []string, since, now time.Ti
 	return all, nil
 }
 
-// Take receives them.
+// Take receives the statistics.
 func (s *Stats) Take(_ *screen.World, a screen.Answer) []screen.Effect {
 	if s.err = a.Err; a.Err == nil {
 		s.sums, s.known = a.Value.(sums), true
@@ -189,7 +189,7 @@ func (s *Stats) Take(_ *screen.World, a screen.Answer) []screen.Effect {
 	return nil
 }
 
-// sort puts the jobs into their order.
+// sort sorts the jobs.
 func (s *Stats) sort() {
 	groups := s.sums.jobs.Groups
 	slices.SortStableFunc(groups, func(a, b api.StatsGroup) int {
@@ -239,7 +239,7 @@ func (s *Stats) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
 	return nil, true
 }
 
-// Subject is the job under the cursor.
+// Subject returns the job under the cursor.
 func (s *Stats) Subject(*screen.World) screen.Subject {
 	g := s.Current()
 	if g == nil {

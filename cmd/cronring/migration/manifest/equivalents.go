@@ -230,7 +230,7 @@ var equivalents = map[string][engines]rule{
 // where the manifest begins.
 func same(*manifest, string) string { return "" }
 
-// theirs is the rule of options about people, which each engine has rules of its own for.
+// theirs is the rule of options about users, for which each engine has its own rules.
 func theirs(m *manifest, _ string) string {
 	return fmt.Sprintf("%s has rules of its own for this", m.engine)
 }

@@ -26,7 +26,7 @@ type manifest struct {
 	engine engine
 	root   node
 	lacks  []string // how the engine differs, for comments
-	off    bool     // it must not start by itself
+	off    bool     // the job must not start by itself
 }
 
 // node is a field of a manifest, or a group of fields in the order in which they
@@ -67,8 +67,8 @@ func (m *manifest) lack(format string, args ...any) {
 }
 
 // apply sets the fields of all options of the entry, and adds a comment for each
-// without an equivalent. Without the equivalent of a guard, the entry must not start
-// by itself: it would do what its author excluded.
+// without an equivalent. If a guard has no equivalent, the entry must not start by
+// itself, because it would do what its author excluded.
 func (m *manifest) apply() {
 	written := map[string]string{}
 	for _, it := range m.entry.Options().Items {
@@ -99,7 +99,7 @@ func (m *manifest) apply() {
 }
 
 // cron returns the time fields and the name of their zone; "" for the host's own. If no
-// fields have the entry's times, the job must not start by itself.
+// fields can express the entry's times, the job must not start by itself.
 func (m *manifest) cron() (fields, zone string) {
 	fields, in, exact := timetable.CronFields(m.entry.Schedule)
 	period := m.entry.Options().Period
@@ -175,7 +175,7 @@ func literal(value any) string {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(value); err != nil {
-		panic(err) // of strings, numbers, lists and maps, there is none
+		panic(err) // strings, numbers, lists and maps can always be encoded
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -1,6 +1,6 @@
-// Package holder owns taking the locks of daemons, and the search for the process that holds a lock
+// Package filelock owns taking the locks of daemons, and the search for the process that holds a lock
 // on a file, regardless of the content of the file.
-package holder
+package filelock
 
 import (
 	"bytes"

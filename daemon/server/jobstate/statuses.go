@@ -35,16 +35,16 @@ func New(s Store, view func() *view.View, taken func() Ring) *Jobs {
 	return &Jobs{newMemory(s, view), s, taken}
 }
 
-// Numbered is a job in a census.
+// Numbered is the status of a job, with its number in the view.
 type Numbered struct {
 	job.Status
 	Number int // in the view
 }
 
-// How many jobs are looked at at a time: by a census, which describes them, and by
+// How many jobs are processed at a time: by Statuses, which describes them, and by
 // states.
 const (
-	censusPage = 512
+	statusPage = 512
 	statesPage = 4096
 )
 
@@ -88,7 +88,7 @@ func (s *Jobs) States(ctx context.Context, c *call.Call, jobs []int) iter.Seq2[S
 func (s *Jobs) Statuses(ctx context.Context, c *call.Call, jobs []int) iter.Seq2[Numbered, error] {
 	return func(yield func(Numbered, error) bool) {
 		live, where := c.LiveByJob(), s.Whereabouts(c.View)
-		for page := range slices.Chunk(jobs, censusPage) {
+		for page := range slices.Chunk(jobs, statusPage) {
 			lasts, err := s.lastRuns(ctx, c, page)
 			if err != nil {
 				yield(Numbered{}, fmt.Errorf("read history: %w", err))
@@ -130,7 +130,7 @@ func (s *Jobs) lastRuns(ctx context.Context, c *call.Call, jobs []int) ([]*job.R
 	return lasts, err
 }
 
-// Collect is census as a slice, for a small number of jobs.
+// Collect returns the statuses as a slice, for a small number of jobs.
 func Collect(all iter.Seq2[Numbered, error]) (list []Numbered, err error) {
 	for st, err := range all {
 		if err != nil {
@@ -151,7 +151,7 @@ func statusOf(c *call.Call, i int, j job.Job, live []job.Run, newest *job.Run, w
 	for k := range live {
 		p.add(c.View, i, &live[k], c.Now)
 	}
-	st.State, st.Hold, st.Problem, st.Ack, st.Elsewhere = p.State(), said.Hold, said.Trouble, said.Ack, said.Away
+	st.State, st.Hold, st.Problem, st.Ack, st.Elsewhere = p.State(), said.Hold, said.Problem, said.Ack, said.Away
 	st.Planned = c.View.PlannedPause(i)
 	st.Node = where.Of(i, st.Next)
 	return Numbered{Status: st, Number: i}
@@ -169,7 +169,7 @@ type Condition struct {
 type Attention struct {
 	Hold    *job.Hold
 	Held    string // why its entry must not run
-	Trouble string
+	Problem string
 	Ack     *job.Ack // of the failure of its newest run
 	Away    *job.Elsewhere
 }
@@ -185,7 +185,7 @@ func conditionOf(v *view.View, i int, l *lastRun, where *Whereabouts, marked boo
 		s.Held = b.Detail
 	}
 	if marked {
-		s.Hold, s.Trouble = v.Hold(i), v.Problems(i).Words()
+		s.Hold, s.Problem = v.Hold(i), v.Problems(i).Words()
 		if l.Failed {
 			if a := v.Ack(i); a.Covers(l.Run) {
 				s.Ack = a
@@ -194,7 +194,7 @@ func conditionOf(v *view.View, i int, l *lastRun, where *Whereabouts, marked boo
 	}
 	s.Away = where.Since(i, l.At())
 	return Condition{
-		ended: l.Run != 0 && !l.Unknown || s.Away != nil, Failed: l.Failed && s.Ack == nil && s.Away == nil, Late: s.Trouble != "",
+		ended: l.Run != 0 && !l.Unknown || s.Away != nil, Failed: l.Failed && s.Ack == nil && s.Away == nil, Late: s.Problem != "",
 		held: s.Hold != nil || s.Held != "", disabled: !o.Enabled,
 	}, s
 }
@@ -241,8 +241,8 @@ func (p Condition) State() job.State {
 // Why describes briefly what prevents a job from running.
 func (s *Attention) Why(c Condition, waiting *job.Run) string {
 	switch {
-	case s.Trouble != "":
-		return s.Trouble
+	case s.Problem != "":
+		return s.Problem
 	case waiting != nil && waiting.State != job.RunDecided:
 		return display.Clause(waiting.Reason.Sentence())
 	case waiting != nil && c.Late:
