@@ -168,7 +168,7 @@ func (l *loop) run(ctx context.Context, early []event.Event) (departure, error) 
 	var parted <-chan []effect.Start
 	alive := every(l.manager.Watchdog())
 	spawned := l.spawner.Events()
-	for !l.hasEnded() {
+	for !l.mayEnd() {
 		var in inbox
 		select {
 		case <-l.ready():
@@ -297,8 +297,8 @@ func (l *loop) feedWatchdog() {
 	l.manager.Status(l.statusLine())
 }
 
-// hasEnded reports whether the loop may end.
-func (l *loop) hasEnded() bool {
+// mayEnd reports whether the loop may end.
+func (l *loop) mayEnd() bool {
 	switch l.leaving {
 	case staying:
 		return false

@@ -14,7 +14,7 @@ import (
 // Row is one effective setting, for people. Secrets are left out of it.
 type Row struct {
 	Key, Value string
-	At         sidecar.Position // its place; the zero Place: a default
+	At         sidecar.Position // its position; the zero Position: a default
 }
 
 // Rows is all that is in effect: first what has a value on every host, then

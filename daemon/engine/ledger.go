@@ -137,7 +137,7 @@ func (e *Engine) trip(l *job.Ledger, r *live.Run, ended time.Time) {
 	}
 }
 
-// updateProblems updates the troubles that views show from a ledger.
+// updateProblems updates the problems that views show from a ledger.
 func (e *Engine) updateProblems(l job.Ledger) {
 	key := job.Owned{Job: l.Job, User: l.User}
 	t := view.Problems{Broken: l.Open, Late: l.Notified&job.NotifiedLate != 0, Unseen: l.Notified&job.NotifiedExpect != 0, Ack: l.Ack}

@@ -30,7 +30,7 @@ type Hub struct {
 	mu          sync.Mutex
 	subscribers map[*subscriber]struct{}
 	recent      map[job.RunID]*recentOutput // by live runs
-	memory      *budget.Budget              // for said
+	memory      *budget.Budget              // for recent
 	closed      bool
 }
 

@@ -53,7 +53,7 @@ func (t *Text) Flush() { t.out.Flush() }
 // Close passes on what is held back; the writer stays open.
 func (t *Text) Close() error { return t.out.Flush() }
 
-// Problem is never known here.
+// Problem returns nothing: failed writes are not recorded.
 func (t *Text) Problem() (int64, error) { return 0, nil }
 
 func (t *Text) line(at time.Time, id job.ID, run job.RunID, of job.Stream, text []byte) {
@@ -100,7 +100,7 @@ func (j *JSON) Flush() { j.out.Flush() }
 // Close passes on what is held back; the writer stays open.
 func (j *JSON) Close() error { return j.out.Flush() }
 
-// Problem is never known here.
+// Problem returns nothing: failed writes are not recorded.
 func (j *JSON) Problem() (int64, error) { return 0, nil }
 
 func (j *JSON) encode(document any) {

@@ -30,7 +30,7 @@ func fingerprintOf(st *unix.Stat_t) fingerprint {
 
 func (s fingerprint) isLink() bool { return s.mode&unix.S_IFMT == unix.S_IFLNK }
 
-// pathFingerprint holds the shape of a path, and of its target if it is a symbolic link.
+// pathFingerprint holds the fingerprint of a path, and of its target if it is a symbolic link.
 type pathFingerprint struct{ self, target fingerprint }
 
 // lookAt looks at a name in an open directory, or at a path with unix.AT_FDCWD.

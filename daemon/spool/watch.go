@@ -111,7 +111,7 @@ type watched struct {
 	interests []nameFilter
 }
 
-// nameFilter is the names in a directory that matter.
+// nameFilter selects the relevant names in a directory.
 type nameFilter struct {
 	accept func(name string) bool
 	way    bool // on the path to a directory that must be watched

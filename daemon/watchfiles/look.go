@@ -90,7 +90,7 @@ func (l *look) await(path, pattern string) error {
 	return l.ignoreMissing(err)
 }
 
-// ignoreMissing ignores that a directory has just been removed: the globs are looked at again.
+// ignoreMissing ignores the error of a directory that has just been removed: the globs are searched again.
 func (l *look) ignoreMissing(err error) error {
 	if isMissing(err) {
 		l.tree.changed = true

@@ -349,16 +349,16 @@ func (c *Program) report(err error) int {
 	return cli.ExitFailed
 }
 
-// printf talks to the person.
+// printf prints a message to the user.
 func (c *Program) printf(format string, args ...any) { fmt.Fprintf(c.err, format+"\n", args...) }
 
-// confirmed puts a question until it is answered with yes or no; the end of the
+// confirmed asks a question until it is answered with yes or no; the end of the
 // input is a no.
 func (c *Program) confirmed(question string) bool {
 	return c.confirmedOr(question, func() { fmt.Fprint(c.out, "Please enter Y or N: ") })
 }
 
-// confirmedOr is asked with another complaint about answers that are neither.
+// confirmedOr is like confirmed, with another message for answers that are neither yes nor no.
 func (c *Program) confirmedOr(question string, neither func()) bool {
 	fmt.Fprint(c.out, question)
 	for {

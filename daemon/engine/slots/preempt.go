@@ -28,7 +28,7 @@ type Preemption struct {
 // preemptible runs of lower priority hold: runs of its own user, or of any user if its entry is in
 // a crontab of root. Only the run that is next in its pool preempts, and none does if the slots
 // that it could get are not enough.
-func (q *Queue) Preempt(now time.Duration, standing func(job.RunID) Preemptibility) *Preemption {
+func (q *Queue) Preempt(now time.Duration, preemptibility func(job.RunID) Preemptibility) *Preemption {
 	if q.preempting == 0 {
 		return nil
 	}
@@ -39,7 +39,7 @@ func (q *Queue) Preempt(now time.Duration, standing func(job.RunID) Preemptibili
 		if !c.Preempt || first != nil && first.before(l) || q.isOvertaken(l, now) {
 			continue
 		}
-		if s := q.stopsFor(c, now, standing); len(s) > 0 {
+		if s := q.stopsFor(c, now, preemptibility); len(s) > 0 {
 			first, stops = l, s
 		}
 	}
@@ -76,7 +76,7 @@ func (s *shortage) take(c, h *Claim) {
 
 // stopsFor returns the claims to stop for a claim, or nil if that does not help or is not needed:
 // the lowest priority first, then the newest run, so that the least work is lost.
-func (q *Queue) stopsFor(c *Claim, now time.Duration, standing func(job.RunID) Preemptibility) (stops []*Claim) {
+func (q *Queue) stopsFor(c *Claim, now time.Duration, preemptibility func(job.RunID) Preemptibility) (stops []*Claim) {
 	if c.pool != nil && c.pool.isPaced(now) {
 		return nil
 	}
@@ -84,7 +84,7 @@ func (q *Queue) stopsFor(c *Claim, now time.Duration, standing func(job.RunID) P
 	var victims []*Claim
 	for _, u := range q.users {
 		for _, h := range u.holders {
-			switch s := standing(h.Run); {
+			switch s := preemptibility(h.Run); {
 			case s == Leaves:
 				lacks.take(c, h)
 			case s == Yields && h.Priority < c.Priority && (h.User == c.User || c.Job.Owner() == "root"):

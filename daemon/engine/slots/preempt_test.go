@@ -15,7 +15,7 @@ func TestPreempt(t *testing.T) {
 	for name, tt := range map[string]struct {
 		limits         Limits
 		running, waits []string
-		standing       map[job.RunID]Preemptibility // the others yield
+		preemptibility map[job.RunID]Preemptibility // the others yield
 		want           string
 	}{
 		"lowest priority":       {Limits{}, []string{"ann 3 p:1", "ann 2 p:1"}, []string{"ann 5 p:1"}, nil, "11 for [2]"},
@@ -54,7 +54,7 @@ func TestPreempt(t *testing.T) {
 		}
 		got := ""
 		if p := q.Preempt(time.Hour, func(id job.RunID) Preemptibility {
-			if s, ok := tt.standing[id]; ok {
+			if s, ok := tt.preemptibility[id]; ok {
 				return s
 			}
 			return Yields

@@ -74,7 +74,7 @@ func (s *Actor) Drop(ctx context.Context, c *call.Call) error {
 	return c.Answer(api.DeadLetters{V: api.Version, List: dropped})
 }
 
-// eachDeadLetter sends an event to the engine for each letter. A refusal for one does not affect the
+// eachDeadLetter sends an event to the engine for each dead letter. A refusal for one does not affect the
 // others; the first refusal is the error.
 func (s *Actor) eachDeadLetter(ctx context.Context, c *call.Call, verb string, letters []api.DeadLetter, event func(api.DeadLetter) (event.Event, error), done func(api.DeadLetter, effect.Answer)) error {
 	var first *api.Error

@@ -49,7 +49,7 @@ func (a *admission) pass(id job.RunID, now time.Time) {
 	a.newest[id] = now
 }
 
-// delay counts a message of a user's run, and returns how long its reader must delay. Whatever the user's
+// delay counts a message of a user's run, and returns how long its reader must pause. Whatever the user's
 // other runs send, at least one message of each run is read in a second.
 func (a *admission) delay(user string, now time.Time) time.Duration {
 	a.mu.Lock()

@@ -55,7 +55,7 @@ const (
 func (m *memory) Watch(p call.Peer) *Watcher {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if guests, own := m.countWatchers(p.LimitKey()); !p.Admin && (guests >= nonAdminBoards || own >= userBoards) {
+	if others, own := m.countWatchers(p.LimitKey()); !p.Admin && (others >= nonAdminBoards || own >= userBoards) {
 		return nil
 	}
 	w := &Watcher{peer: p, Wake: make(chan struct{}, 1), dirty: map[int32]bool{}, all: true}

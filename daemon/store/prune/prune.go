@@ -196,7 +196,7 @@ func (p *pruning) others(ctx context.Context) error {
 	return nil
 }
 
-// deadLetters removes the oldest dead deadLetters of users who have too many.
+// deadLetters removes the oldest dead letters of users who have too many.
 func (p *pruning) deadLetters(ctx context.Context) error {
 	has := map[string]int{}
 	var old [][]driver.Value

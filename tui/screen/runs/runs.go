@@ -340,7 +340,7 @@ func (s *Runs) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
 	return s.more(w), true
 }
 
-// list lists other runs.
+// list shows the runs of another preset.
 func (s *Runs) list(w *screen.World, p preset) []screen.Effect {
 	s.preset, s.older, s.known, s.asking = p, false, false, false
 	s.rows.Set(s.rows.All()[:0])
