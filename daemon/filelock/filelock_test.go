@@ -52,7 +52,7 @@ func TestOfWhoeverTookTheLock(t *testing.T) {
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
 		t.Fatal(err)
 	}
-	if p, ok := Of(again(t, f)); !ok || p.PID != os.Getpid() || p.Name != "holder.test" {
+	if p, ok := Of(again(t, f)); !ok || p.PID != os.Getpid() || p.Name != "filelock.test" {
 		t.Errorf("flock: %v, %t; want this process", p, ok)
 	}
 	g := open(t)
@@ -103,7 +103,7 @@ func TestOfAnInheritor(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, ok := Of(again(t, f))
-	if want := string(text[:n]); !ok || p.Name != "holder.test" || want != fmt.Sprintln(p.PID) {
+	if want := string(text[:n]); !ok || p.Name != "filelock.test" || want != fmt.Sprintln(p.PID) {
 		t.Errorf("%v, %t; want process %s", p, ok, want)
 	}
 }
