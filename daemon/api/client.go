@@ -27,20 +27,27 @@ type Client struct {
 // Dial names the socket to use. It does not connect: each call does, as Connect
 // does, so that a daemon that is restarted in between is found again.
 func Dial(socket string) *Client {
-	return newClient(socket, func(ctx context.Context) (net.Conn, error) { return Connect(ctx, socket) })
+	return DialWith(socket, func(ctx context.Context) (net.Conn, error) { return Connect(ctx, socket) })
+}
+
+// DialWith is Dial with a function that makes each connection.
+func DialWith(socket string, dial func(context.Context) (net.Conn, error)) *Client {
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		c, err := dial(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return newAskedConn(c), nil
+	}}
+	return &Client{socket: socket, http: &http.Client{Transport: transport}, patience: answerTime}
 }
 
 // Through is Dial for the daemon of another host: dial makes each connection. name identifies the
 // daemon in errors.
 func Through(name string, dial func(context.Context) (net.Conn, error)) *Client {
-	c := newClient(name, dial)
+	c := DialWith(name, dial)
 	c.remote = true
 	return c
-}
-
-func newClient(name string, dial func(context.Context) (net.Conn, error)) *Client {
-	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) }}
-	return &Client{socket: name, http: &http.Client{Transport: transport}, patience: answerTime}
 }
 
 // ReadOnly makes the client reject all further requests that change anything.
@@ -266,7 +273,7 @@ func decode[T any](response *http.Response, err error) (T, error) {
 // do sends one request. Any answer but a success becomes an Error; purpose
 // completes its "cannot ...".
 func (c *Client) do(ctx context.Context, purpose, method, path string, body io.Reader) (*http.Response, error) {
-	request, err := http.NewRequestWithContext(ctx, method, "http://cronring"+path, body)
+	request, err := http.NewRequestWithContext(noteReuse(ctx), method, "http://cronring"+path, body)
 	if err != nil {
 		return nil, fmt.Errorf("make request: %w", err)
 	}

@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -165,6 +168,54 @@ func TestDoorLimitsNewConnections(t *testing.T) {
 	if n := accepted(annUID, 10*maxConnRate); n != maxConnRate || len(d.recent) != 1 {
 		t.Errorf("ann made %d connections in the next second, want %d; users counted: %d", n, maxConnRate, len(d.recent))
 	}
+}
+
+// A user whose connections are refused receives the reason, for requests with and without a body, and
+// package net/http prints nothing.
+func TestRefusedConnectionHasAReason(t *testing.T) {
+	printed := make(lines, 1)
+	log.SetOutput(printed)
+	t.Cleanup(func() { log.SetOutput(os.Stderr) })
+	path := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := newLimitedListener(l, func(uint32) bool { return false })
+	d.nonAdmins = maxNonAdminConns
+	refusing := make(chan error)
+	go func() {
+		_, err := d.Accept() // refuses until the listener is closed
+		refusing <- err
+	}()
+	c := api.Dial(path)
+	large := make([]byte, 1<<20)
+	for range 100 {
+		_, err := c.Status(t.Context())
+		_, posted := c.InstallCrontabFile(t.Context(), api.CrontabFileRequest{Text: large})
+		for _, err := range []error{err, posted} {
+			if err == nil || !strings.Contains(err.Error(), "cronringd has too many connections") {
+				t.Fatalf("got %v, want the reason", err)
+			}
+		}
+	}
+	l.Close()
+	<-refusing
+	c.Close()
+	if len(printed) > 0 {
+		t.Errorf("net/http printed %q", <-printed)
+	}
+}
+
+// lines takes what is written, as far as there is room.
+type lines chan string
+
+func (l lines) Write(p []byte) (int, error) {
+	select {
+	case l <- string(p):
+	default:
+	}
+	return len(p), nil
 }
 
 // A reader who does not read gets a Gap, and holds up neither the loop nor
