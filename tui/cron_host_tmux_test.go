@@ -4,14 +4,20 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/hosttest"
 )
 
 // cronHost makes a host with crontabs and a log of cron for a program, and no daemon. Its first
-// argument is a directory with files for the host.
+// argument is a directory with files for the host. If it has a pipe "start", a daemon starts when that
+// is written to.
 const cronHost = `mount -t tmpfs tmpfs /run
 mkdir /run/u /run/w
 mount -t overlay overlay -o lowerdir=/etc,upperdir=/run/u,workdir=/run/w /etc
@@ -24,6 +30,9 @@ echo "@weekly old-backup" >/var/spool/cron/crontabs/root
 chmod 600 /var/spool/cron/crontabs/root
 echo "$(date -d '-5 minutes' '+%b %e %H:%M:01') db CRON[7]: (root) CMD (run-orders)" >/var/log/syslog
 export PATH="$1/bin:$PATH"
+if [ -p "$1/start" ]; then
+	(read go <"$1/start"; mkdir -m 755 /run/cronring; exec daemon "$1") >"$1/log" 2>&1 &
+fi
 shift
 exec "$@"
 `
@@ -85,4 +94,52 @@ func TestTerminalOfAHostWithCron(t *testing.T) {
 	far.keys("r")
 	far.wait("it needs cronringd, which does not run on this host")
 	far.quit()
+
+	h.switches(space)
+
+	both := h.openCommand(append([]string{"LANG=C.UTF-8", "TERM=tmux-256color", "CRONRING_SOCKET="}, space...), 100, 24, "top", "-H", "far", "-H", "farther")
+	both.wait("Hosts: 2 hosts")
+	both.keys("a")
+	both.wait("Jobs of 2 hosts", "6 jobs", "cron orders             farther", "cron orders             this host")
+	both.quit()
+}
+
+// switches starts a daemon while dashboards show the crontabs, of this host and through ssh: they show the
+// daemon, on the screen that they were on.
+func (h *host) switches(space []string) {
+	h.t.Helper()
+	filetest.Write(h.t.(*testing.T), filepath.Join(h.dir, "bin", "daemon"), "#!/bin/sh\necho $$ >\"$1/pid\"\nexec "+program(h.t, "cronringd")+
+		" --state \"$1/state.$$\" --socket /run/cronring/cronring.sock --config \"$1\" /etc/crontab\n", 0o755)
+	start := filepath.Join(h.dir, "start")
+	for _, flags := range [][]string{{"top"}, {"top", "-H", "far"}} {
+		if err := unix.Mkfifo(start, 0o600); err != nil {
+			h.t.Fatal(err)
+		}
+		h.t.Cleanup(h.killStarted)
+		x := h.openCommand(append([]string{"LANG=C.UTF-8", "TERM=tmux-256color", "CRONRING_SOCKET="}, space...), 100, 30, flags...)
+		x.wait("no daemon: from the crontabs", "cron orders")
+		x.keys("3")
+		x.wait("[3 Timeline]", "orders")
+		if err := os.WriteFile(start, []byte("go\n"), 0o600); err != nil {
+			h.t.Fatal(err)
+		}
+		x.gone("no daemon: from the crontabs")
+		x.wait("[3 Timeline]", "orders", "live ")
+		x.keys("1")
+		x.wait("[1 Jobs]", "orders")
+		x.gone("cron orders")
+		x.quit()
+		h.killStarted()
+		os.Remove(start)
+	}
+}
+
+// killStarted kills the daemon of switches, if it has started.
+func (h *host) killStarted() {
+	path := filepath.Join(h.dir, "pid")
+	text, _ := os.ReadFile(path)
+	if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
+		syscall.Kill(pid, syscall.SIGKILL)
+		os.Remove(path)
+	}
 }

@@ -271,3 +271,21 @@ func TestNoDaemonNamesSocketsAndStart(t *testing.T) {
 		t.Errorf("a named socket: got %+v, want it alone", err)
 	}
 }
+
+// The address of a program that has ended can be taken by another user.
+func TestConnectOwnRefusesOtherUsers(t *testing.T) {
+	l, err := net.Listen("unix", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for uid, want := range map[int]bool{os.Geteuid(): true, os.Geteuid() + 1: false} {
+		conn, err := connectOwn(t.Context(), l.Addr().String(), uid)
+		if (err == nil) != want {
+			t.Errorf("as uid %d: got error %v, want a connection: %t", uid, err, want)
+		}
+		if err == nil {
+			conn.Close()
+		}
+	}
+}

@@ -57,6 +57,27 @@ func Connect(ctx context.Context, path string) (net.Conn, error) {
 	return conn, nil
 }
 
+// ConnectOwn connects to an abstract socket on which the caller must listen: another user could have taken
+// its address.
+func ConnectOwn(ctx context.Context, address string) (net.Conn, error) {
+	return connectOwn(ctx, address, os.Geteuid())
+}
+
+func connectOwn(ctx context.Context, address string, self int) (net.Conn, error) {
+	conn, err := dialSocket(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	uid, err := listenerOf(conn.(*net.UnixConn))
+	if err == nil && uid != uint32(self) {
+		err = fmt.Errorf("another user listens on %s", address)
+	}
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return conn, nil
+}
+
 // How long to wait for room in the socket's queue, which another user may keep
 // full by connecting in a loop.
 const (

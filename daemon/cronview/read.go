@@ -22,7 +22,7 @@ const (
 	startsEvery   = time.Minute
 )
 
-// live reads crontabs and the log of cron until ctx ends.
+// live reads crontabs and the log of cron until ctx ends or a daemon runs.
 func (h *host) live(ctx context.Context) {
 	crontabs, starts := time.NewTicker(crontabsEvery), time.NewTicker(startsEvery)
 	defer crontabs.Stop()
@@ -37,6 +37,9 @@ func (h *host) live(ctx context.Context) {
 			h.read(ctx)
 			close(done)
 		case <-crontabs.C:
+			if h.daemon(ctx) {
+				return
+			}
 			h.read(ctx)
 		case now := <-starts.C:
 			h.readStarts(ctx, now)

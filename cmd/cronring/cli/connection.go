@@ -23,7 +23,8 @@ type connection struct {
 	Client   *api.Client // nil before the first request
 
 	// Beside connects to a cronringd that this command has started instead of the daemon, for cronring
-	// demo or the crontabs of a host without a daemon. nil: the daemon is real.
+	// demo or the crontabs of a host without a daemon, until a daemon starts there. nil: the daemon is
+	// real.
 	Beside func(context.Context) (net.Conn, error)
 	Demo   bool // Beside plays an invented host
 
@@ -84,8 +85,10 @@ func (a *App) Daemon() *api.Client {
 		return a.Client
 	}
 	switch {
-	case a.Beside != nil:
+	case a.Demo:
 		a.Client = api.Through("the cronringd of this command", a.Beside)
+	case a.Beside != nil:
+		a.Client = api.DialWith(api.FindSocket(os.Getenv), a.Beside)
 	case a.Host != "":
 		a.Client = api.Through(a.Host+", through ssh", a.overSSH(a.Host))
 	case a.Socket != "":

@@ -20,8 +20,9 @@ import (
 )
 
 // startBeside starts cronringd with a flag, and makes it the daemon of a. It ends when its input is
-// closed, thus also when this process is killed. The caller calls end.
-func startBeside(a *cli.App, cmd *cobra.Command, flag string) (end func(), err error) {
+// closed, thus also when this process is killed. If it ends by itself, next makes the connections. The
+// caller calls end.
+func startBeside(a *cli.App, cmd *cobra.Command, flag string, next func(context.Context) (net.Conn, error)) (end func(), err error) {
 	beside := exec.Command(daemonProgram(), flag)
 	in, err := beside.StdinPipe()
 	if err != nil {
@@ -46,9 +47,9 @@ func startBeside(a *cli.App, cmd *cobra.Command, flag string) (end func(), err e
 	}()
 	a.Beside = func(dial context.Context) (net.Conn, error) {
 		if ctx.Err() != nil {
-			return nil, errors.New("cronringd " + flag + " has ended")
+			return next(dial)
 		}
-		return new(net.Dialer).DialContext(dial, "unix", strings.TrimSpace(address))
+		return api.ConnectOwn(dial, strings.TrimSpace(address))
 	}
 	return func() {
 		cancel()
@@ -58,13 +59,16 @@ func startBeside(a *cli.App, cmd *cobra.Command, flag string) (end func(), err e
 }
 
 // ViewCrontabs shows the crontabs of this host if the command is about its daemon, which does not run.
-// Without cronringd beside cronring it does nothing.
+// It ends when a daemon starts, to which later connections go. Without cronringd beside cronring
+// it does nothing.
 func ViewCrontabs(a *cli.App, cmd *cobra.Command) (end func()) {
 	named := a.Socket != "" || a.Host != "" || os.Getenv("CRONRING_SOCKET") != ""
 	if named || a.Beside != nil || !daemonIsDown(cmd.Context()) {
 		return func() {}
 	}
-	end, err := startBeside(a, cmd, "--view-crontabs")
+	end, err := startBeside(a, cmd, "--view-crontabs", func(ctx context.Context) (net.Conn, error) {
+		return api.Connect(ctx, api.FindSocket(os.Getenv))
+	})
 	if err != nil {
 		return func() {}
 	}

@@ -1,7 +1,10 @@
 package dashboard
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"net"
 
 	"github.com/spf13/cobra"
 
@@ -34,7 +37,7 @@ func demo(a *cli.App, cmd *cobra.Command, f *topFlags) error {
 	if !CanShow(a) {
 		return top(a, cmd, f) // which says why not
 	}
-	end, err := startBeside(a, cmd, "--demo")
+	end, err := startBeside(a, cmd, "--demo", func(context.Context) (net.Conn, error) { return nil, errors.New("it has ended") })
 	if err != nil {
 		return fmt.Errorf("show the demo, which needs cronringd beside cronring: %w", err)
 	}
