@@ -115,7 +115,9 @@ func (x *terminal) mouse(button int, text string) {
 	for y, line := range strings.Split(screen, "\n") {
 		if before, _, found := strings.Cut(line, text); found {
 			at := fmt.Sprintf("\x1b[<%d;%d;%d", button, len([]rune(before))+1, y+1)
-			x.typing(at + "M" + at + "m")
+			if x.typing(at + "M"); button == 0 {
+				x.typing(at + "m") // a wheel is not released
+			}
 			return
 		}
 	}

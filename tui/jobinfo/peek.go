@@ -240,6 +240,7 @@ func drawNewest(row canvas.View, w *screen.World, r *api.Row) {
 	end := row.Width()
 	if b, ok := w.Keys.Binding(keys.Acknowledge, keys.Subject); ok && r.State == job.StateFailing && len(b.Keys) > 0 {
 		end = row.PutRight(0, b.Keys[0]+" acknowledge ", canvas.Style{})
+		w.ClickActs(row.In(end+1, 0, row.Width()-end-2, 1), keys.Acknowledge)
 	}
 	row.PutCut(1, 0, end-2, text, w.Glyphs.Ellipsis, canvas.Style{})
 }

@@ -35,8 +35,8 @@ func (e *Editor) wheel(w *screen.World, lines int) []screen.Effect {
 	return e.consider(w)
 }
 
-// clickable makes the row of a field answer to a click, which moves to the field. A click in the
-// current value moves the caret.
+// clickable makes the row of a field answer to a click, which moves to the field. clickableValue makes
+// the value of the current field answer to one, which moves the caret.
 func (f *form) clickable(row canvas.View, i int, w *screen.World) {
 	w.OnClick(row, func(int, int) []screen.Effect {
 		f.find = nil

@@ -173,39 +173,42 @@ func (s *Jobs) drawQuery(row canvas.View, w *screen.World) int {
 	}
 	text := strconv.Itoa(place) + "/" + strconv.Itoa(s.rows.Len())
 	end := row.PutRight(0, text+" ", canvas.Style{}) - 1
-	part := func(text string, style canvas.Style) {
-		if end-page.Width(text) >= 0 {
+	part := func(text string, style canvas.Style, acts keys.Action) {
+		if n := page.Width(text); end-n >= 0 {
+			if acts != "" {
+				w.ClickActs(row.In(end-n, 0, n, 1), acts)
+			}
 			end = row.In(0, 0, end, 1).PutRight(0, text, style) - 1
 		}
 	}
 	if n := s.table.Marks(); n > 0 {
-		part(page.Thousands(n)+" marked", canvas.Style{Bold: true})
+		part(page.Thousands(n)+" marked", canvas.Style{Bold: true}, "")
 	}
 	if s.table.Typing() || s.query.Text != "" {
 		room := min(max(page.Width(s.table.Filter())+2, 8), max(30, row.Width()/2), max(end, 0))
 		s.table.DrawFilter(row, end-room+1, 0, room, w)
 		end -= room + 1
 	} else if row.Width() >= SplitWidth && len(s.query.States) == 0 {
-		part("filter none", canvas.Style{Role: canvas.Off})
+		part("filter none", canvas.Style{Role: canvas.Off}, keys.Filter)
 	}
 	if len(s.query.States) > 0 {
-		part("only "+StateWords(s.query.States), canvas.Style{Role: canvas.Match})
+		part("only "+StateWords(s.query.States), canvas.Style{Role: canvas.Match}, keys.States)
 	}
 	if s.rows.List.Err() != nil {
 		return end // the rest of the line is for the error
 	}
 	if text := s.rows.PendingText(); text != "" {
-		part(text, canvas.Style{Role: canvas.Doubt})
+		part(text, canvas.Style{Role: canvas.Doubt}, "")
 	}
 	if row.Width() >= screen.WordFrom {
 		sorted := "sort " + string(s.order())
 		if s.query.Reverse {
 			sorted += " reversed"
 		}
-		part(sorted, canvas.Style{})
+		part(sorted, canvas.Style{}, keys.Sort)
 	}
 	if w.Absolute {
-		part("times "+w.ZoneWord(), canvas.Style{})
+		part("times "+w.ZoneWord(), canvas.Style{}, keys.Times)
 	}
 	return end
 }

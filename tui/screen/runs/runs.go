@@ -528,6 +528,7 @@ func (s *Runs) drawHead(v canvas.View, w *screen.World) {
 		title = "runs of " + display.Text(string(s.only)) + ": " + presetNames[s.preset]
 	}
 	x := v.Put(1, 0, title, canvas.Style{Bold: true}) + 2
+	w.ClickActs(v.In(1, 0, x-3, 1), keys.States)
 	if s.preset == missedRuns {
 		x = v.Put(x, 0, "in 7 days", screen.Dim) + 2
 	}
