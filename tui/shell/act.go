@@ -232,7 +232,7 @@ func (s *Shell) refusesSubject(a keys.Action, about screen.Subject) string {
 		}
 	case keys.Acknowledge:
 		if !slices.ContainsFunc(rows, func(r api.Row) bool { return r.State == job.StateFailing }) {
-			return "no failure to acknowledge"
+			return "no failure"
 		}
 	case keys.Backfill:
 		if len(about.Jobs) != 1 {

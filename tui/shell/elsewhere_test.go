@@ -78,7 +78,7 @@ func TestKeysAboutJobsOfOtherHosts(t *testing.T) {
 func TestStatesOfJobsOfOtherHostsDecide(t *testing.T) {
 	s, there := newFarShell(t, job.StateOK)
 	carry(t, s, screentest.NewDaemon(), typeKeys(s, "a"))
-	if got := shown(s, 120, 30); len(there.Asked) > 0 || !strings.Contains(got, "nothing has failed") {
+	if got := shown(s, 120, 30); len(there.Asked) > 0 || !strings.Contains(got, "no failure") {
 		t.Errorf("a job that has not failed is acknowledged: %q\n%s", there.Asked, got)
 	}
 }
