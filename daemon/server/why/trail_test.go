@@ -248,7 +248,7 @@ func (a *interview) fits(r job.Record, w api.Why) (faults []string) {
 	case job.RunDecided:
 		says("It is about to start.")
 	case job.RunRunning:
-		says("It is running")
+		says("It has been running for ")
 		wants(crossed == "", "%s is crossed out, and it runs", crossed)
 	case job.RunEnded:
 		a.fitsEnd(run, crossed, says, wants)

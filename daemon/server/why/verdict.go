@@ -88,7 +88,7 @@ func (ev *evidence) describeRun() string {
 	case r.Started.IsZero():
 		return "It is about to start. " + ev.reason().Sentence()
 	case r.State.Live():
-		return fmt.Sprintf("It is running, since %s. %s", display.Length(ev.now.Sub(r.Started)), ev.reason().Sentence())
+		return fmt.Sprintf("It has been running for %s. %s", display.Length(ev.now.Sub(r.Started)), ev.reason().Sentence())
 	case r.Outcome.OK() && r.OK():
 		return fmt.Sprintf("It ran. %s Run %s succeeded after %s.", ev.reason().Sentence(), r.ID, display.Length(r.Ended.Sub(r.Started)))
 	case !r.Failed():

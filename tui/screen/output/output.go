@@ -539,7 +539,7 @@ func (s *Output) status(w *screen.World, width int) []page.Span {
 		case r.OnlyStarted():
 			took = "end not known"
 		case r.Ended.IsZero():
-			took = "since " + display.Brief(end.Sub(r.Started).Truncate(time.Second))
+			took = "for " + display.Brief(end.Sub(r.Started).Truncate(time.Second))
 		}
 		words = append(words, page.Span{Text: took}, page.Span{Text: "began " + w.Stamp(r.Started, row.Zone)})
 	}
