@@ -193,8 +193,12 @@ func DrawRule(row canvas.View, name string, g *canvas.Glyphs) {
 	}
 }
 
-// Selected returns the style of the line under the cursor.
+// Selected returns the style of the line under the cursor. The line has one background, except below what
+// has a meaning: dim text is not dim there.
 func Selected(s canvas.Style) canvas.Style {
+	if s.Role == canvas.Off || s.Role == canvas.Fresh {
+		s.Role = canvas.Plain
+	}
 	s.Reverse = true
 	return s
 }
