@@ -284,7 +284,7 @@ func (p *palette) draw(v canvas.View, s *Shell) {
 		})
 	}
 	if len(p.found) == 0 {
-		v.PutCut(1, 1, v.Width()-2, "Nothing is called so. Backspace, or esc.", s.w.Glyphs.Ellipsis, canvas.Style{})
+		v.PutCut(1, 1, v.Width()-2, "Nothing matches. Delete letters with backspace, or close with esc.", s.w.Glyphs.Ellipsis, canvas.Style{})
 	}
 	page.DrawHints(v, 1, v.Height()-1, s.w, canvas.Style{}, "tab", "complete", "enter", "go", "ctrl+y", "copy as shell command", "esc", "close")
 }
