@@ -160,7 +160,7 @@ func TestStatusTellsWhatIsDenied(t *testing.T) {
 	}
 }
 
-// An invented host, as that of the demonstration, has no files.
+// An invented host, such as that of cronring demo, has no files.
 func TestInventedHostHasNoCrontabs(t *testing.T) {
 	w := newWorld(t, "")
 	for _, r := range w.server().routes() {
