@@ -450,7 +450,7 @@ func (s *Spawner) refuse(c *child) { s.abandon(c, errStopping) }
 func (s *Spawner) close() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.closed = s.owed == 0 && len(s.busy) == 0 && len(s.acts) == 0
+	s.closed = s.owed == 0 && !s.awaitsTool() && len(s.acts) == 0
 	return s.closed
 }
 

@@ -42,8 +42,8 @@ type Result struct {
 // is done, the program's process group is killed, and Exec returns without waiting for its end.
 //
 // Exec may be called before Run and while Run waits for its last runs; Run waits for programs as it
-// does for runs. The goroutine that drains Events must not call it, because goroutines that send
-// events end it.
+// does for runs, unless they were killed. The goroutine that drains Events must not call it, because
+// goroutines that send events end it.
 func (s *Spawner) Exec(ctx context.Context, t Tool) (Result, error) {
 	cmd, stdin, err := commandOf(t)
 	if err != nil {
@@ -163,6 +163,18 @@ func (s *Spawner) endTool(c *child) {
 	if c.pid != 0 && c.outcome.IsZero() {
 		signalGroup(c.pid, syscall.SIGKILL)
 	}
+	s.nudge() // the hand may wait for this in order to return
+}
+
+// awaitsTool reports whether a program is queued or running. It ignores killed ones: a process that
+// traces them, or a file system that does not answer, can hide their ends. Spawner.mu is held.
+func (s *Spawner) awaitsTool() bool {
+	for c := range s.busy {
+		if c.kill == 0 || c.pid == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // beginTool starts a program. A cancelled one is not worth a fork.

@@ -1,0 +1,73 @@
+package spawn
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/daemon/hosttest"
+)
+
+func init() {
+	// A tracer hides the end of a process from its parent until the tracer ends.
+	helpers["trace"] = func() error {
+		runtime.LockOSThread()
+		pid, err := strconv.Atoi(os.Getenv("TRACED"))
+		if err != nil {
+			return err
+		}
+		fmt.Println(unix.PtraceSeize(pid))
+		_, err = io.Copy(io.Discard, os.Stdin)
+		return err
+	}
+}
+
+// trace starts a tracer of a process, which ends with the test.
+func trace(t *testing.T, pid string) {
+	t.Helper()
+	cmd := exec.Command("/proc/self/exe", "-c", "trace")
+	cmd.Env = []string{"TRACED=" + pid}
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stdin.Close() })
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if said, err := bufio.NewReader(out).ReadString('\n'); err != nil || said != "<nil>\n" {
+		hosttest.Missing(t, "cannot trace a process: %q, %v", said, err)
+	}
+}
+
+// TestRunWaitsForNoTracedProgram: a user can trace a program that runs with the rights of the user.
+func TestRunWaitsForNoTracedProgram(t *testing.T) {
+	r := newTestSpawner(t, Options{})
+	g := newGate(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	failed := make(chan error, 1)
+	go func() {
+		_, err := r.spawner.Exec(ctx, Tool{Argv: []string{"sh", "-c", "echo $$ >" + g.path + "; exec sleep 1000"}, NoOutput: true})
+		failed <- err
+	}()
+	trace(t, strings.TrimSpace(g.read("the program's word that it runs")))
+	cancel()
+	if err := receive(r, "the program's end", failed); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want that of the context", err)
+	}
+	r.stop()
+}
