@@ -28,7 +28,7 @@
 //	daemon/review                               what a change of crontabs would do, pure
 //	daemon/engine  daemon/account  daemon/outbox decisions, pure | who the accounts are | what waits on disk
 //	gossip/claims                               which member runs an occurrence, pure
-//	gossip/register                             who took which occurrence, pure
+//	gossip/holders                             who took which occurrence, pure
 //	crontab  daemon/job  gossip/rendezvous      nouns, pure
 //
 // Three packages handle changes of time: crontab for daylight saving time, engine for a clock that

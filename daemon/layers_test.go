@@ -37,7 +37,7 @@ var layers = [][]string{
 	{"daemon/engine/live", "daemon/engine/install"},
 	{"daemon/engine/event"},
 	{"daemon/engine/view", "daemon/engine/gate"},
-	{"gossip/register", "gossip/keys", "gossip/memory"},
+	{"gossip/holders", "gossip/keys", "gossip/memory"},
 	{"gossip/claims", "gossip/roster", "gossip/clocks", "gossip/search"},
 	{"daemon/engine", "daemon/account", "daemon/budget", "daemon/filelock", "daemon/starter", "daemon/credential", "daemon/envfile", "daemon/sandbox", "daemon/typedtime"},
 	{"daemon/review", "daemon/engine/enginetest", "daemon/outbox"},
@@ -82,7 +82,7 @@ var layers = [][]string{
 
 // pure are the packages that decide and name: a test can call them a million
 // times, and nothing but their arguments changes what they say.
-var pure = []string{"crontab/lex", "crontab/diagnostic", "crontab/timetable", "crontab/holidays", "crontab/option", "crontab/source", "crontab/directive", "crontab/sidecar", "crontab", "crontab/dependency", "crontab/draft", "daemon/job", "gossip/order", "daemon/engine/catalog", "daemon/engine/effect", "daemon/engine/exchange", "daemon/engine/agenda", "daemon/engine/slots", "daemon/engine/join", "daemon/engine/live", "daemon/engine/install", "daemon/engine/event", "daemon/engine/gate", "daemon/engine/backfill", "daemon/engine/view", "daemon/engine", "daemon/review", "daemon/usual", "daemon/metrics", "gossip/rendezvous", "gossip/wire", "gossip/meta", "gossip/register", "gossip/claims", "gossip/clocks"}
+var pure = []string{"crontab/lex", "crontab/diagnostic", "crontab/timetable", "crontab/holidays", "crontab/option", "crontab/source", "crontab/directive", "crontab/sidecar", "crontab", "crontab/dependency", "crontab/draft", "daemon/job", "gossip/order", "daemon/engine/catalog", "daemon/engine/effect", "daemon/engine/exchange", "daemon/engine/agenda", "daemon/engine/slots", "daemon/engine/join", "daemon/engine/live", "daemon/engine/install", "daemon/engine/event", "daemon/engine/gate", "daemon/engine/backfill", "daemon/engine/view", "daemon/engine", "daemon/review", "daemon/usual", "daemon/metrics", "gossip/rendezvous", "gossip/wire", "gossip/meta", "gossip/holders", "gossip/claims", "gossip/clocks"}
 
 // impure is the reason why a pure package must not import another.
 var impure = map[string]string{

@@ -177,7 +177,7 @@ func (l *loop) run(ctx context.Context, early []event.Event) (departure, error) 
 			l.ring.Receive(ev)
 		case ev := <-l.ring.Grants():
 			l.ring.Receive(ev)
-		case <-l.ring.Gone():
+		case <-l.ring.Left():
 			if l.leaving == staying {
 				l.expectSignal(l.leaveSignal)
 			}

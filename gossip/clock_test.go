@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/engine/exchange"
-	"github.com/cronring/cronring/gossip/register"
+	"github.com/cronring/cronring/gossip/holders"
 )
 
 // set sets a host's wall clock while it runs.
@@ -118,9 +118,9 @@ func TestClaimsOfTheFutureArePostponed(t *testing.T) {
 	bubble(t, func(t *testing.T, r *testRing) {
 		r.ring(3)
 		soon, later := due(1, 4*time.Second), due(2, 6*time.Second)
-		r.members[1].Take(register.Claim{Occurrence: soon}, register.Claim{Occurrence: later})
-		r.granted(r.members[1], soon, register.Granted)
-		if by := r.granted(r.members[1], later, register.Postponed); by != r.members[0].id && by != r.members[2].id {
+		r.members[1].Take(holders.Claim{Occurrence: soon}, holders.Claim{Occurrence: later})
+		r.granted(r.members[1], soon, holders.Granted)
+		if by := r.granted(r.members[1], later, holders.Postponed); by != r.members[0].id && by != r.members[2].id {
 			t.Errorf("postponed by the clock of %q", by)
 		}
 	})

@@ -9,9 +9,9 @@
 // # The states of an occurrence
 //
 // The loop's state machine (gossip/claims) ranks its member for an occurrence, and keeps it
-// until it is granted. Then the register (gossip/register) has a mark of it on all members.
+// until it is granted. Then the table of holders (gossip/holders) has a mark of it on all members.
 //
-//	claims of each member   register of this member         registers of other members
+//	claims of each member   holders of this member          holders of other members
 //	---------------------   ------------------------------  ----------------------------
 //	unranked
 //	   | due: rank by hash
@@ -33,7 +33,7 @@
 //	a member dies or leaves, and its mark is Taken or Begun:
 //	waiting <- Orphans -----------------  Taken or Begun, orphaned: claimed in the next generation
 //
-// In strict mode, Claim goes to the voters (gossip/ledger) instead. The register has the
+// In strict mode, Claim goes to the voters (gossip/ledger) instead. The table of holders has the
 // result in the same way.
 //
 // # The messages

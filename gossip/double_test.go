@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/engine/exchange"
-	"github.com/cronring/cronring/gossip/register"
+	"github.com/cronring/cronring/gossip/holders"
 )
 
 // Two members ran an occurrence, and only one of them receives the other's packet: both record it,
@@ -18,8 +18,8 @@ func TestBothMembersNoteADouble(t *testing.T) {
 		r.cut([]*testMember{a}, []*testMember{b, r.members[2]})
 		o := occurrence(7)
 		for i, h := range []*testMember{a, b} {
-			h.Take(register.Claim{Occurrence: o})
-			r.granted(h, o, register.Granted)
+			h.Take(holders.Claim{Occurrence: o})
+			r.granted(h, o, holders.Granted)
 			h.Take(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Run: int64(i + 1), Attempt: 1})
 		}
 		time.Sleep(time.Second) // until the packets are lost
@@ -29,8 +29,8 @@ func TestBothMembersNoteADouble(t *testing.T) {
 				t.Fatalf("%s has heard of it before", h.id)
 			}
 		}
-		m := register.Mark{Occurrence: o, Member: b.id, Phase: exchange.Begun, Attempt: 1, Run: 2}
-		packet, _ := register.AppendMarks(nil, []register.Mark{m}, packetRoom)
+		m := holders.Mark{Occurrence: o, Member: b.id, Phase: exchange.Begun, Attempt: 1, Run: 2}
+		packet, _ := holders.AppendMarks(nil, []holders.Mark{m}, packetRoom)
 		a.box.NotifyMsg(packet)
 		r.await(time.Second, "both note it", func() bool {
 			return a.heard(isDouble(o, "host-"+b.id, 2)) && b.heard(isDouble(o, "host-"+a.id, 1))
@@ -45,14 +45,14 @@ func TestBothMembersNoteADoubleAfterATakeover(t *testing.T) {
 		r.ring(3)
 		a, b := r.members[0], r.members[1]
 		o := occurrence(7)
-		a.Take(register.Claim{Occurrence: o})
-		r.granted(a, o, register.Granted)
+		a.Take(holders.Claim{Occurrence: o})
+		r.granted(a, o, holders.Granted)
 		r.await(time.Second, "the other one knows it", func() bool { return b.heardOthers(o) })
 		r.cut([]*testMember{a}, []*testMember{b, r.members[2]})
 		a.Take(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Run: 1, Attempt: 1})
 		r.await(time.Minute, "it is orphaned", func() bool { return len(b.orphans(a.id)) > 0 })
-		b.Take(register.Claim{Occurrence: o, Again: true, From: a.id})
-		r.granted(b, o, register.Granted)
+		b.Take(holders.Claim{Occurrence: o, Again: true, From: a.id})
+		r.granted(b, o, holders.Granted)
 		b.Take(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Run: 2, Attempt: 1})
 		r.heal()
 		r.await(5*time.Minute, "both note it", func() bool {
@@ -62,10 +62,10 @@ func TestBothMembersNoteADoubleAfterATakeover(t *testing.T) {
 }
 
 // isDouble matches a double with a run of a host; "": of any.
-func isDouble(o exchange.Occurrence, host string, run int64) func(register.Event) bool {
-	return func(e register.Event) bool {
-		n, ok := e.(register.Changes)
-		return ok && slices.ContainsFunc(n.Doubled, func(d register.Report) bool {
+func isDouble(o exchange.Occurrence, host string, run int64) func(holders.Event) bool {
+	return func(e holders.Event) bool {
+		n, ok := e.(holders.Changes)
+		return ok && slices.ContainsFunc(n.Doubled, func(d holders.Report) bool {
 			return d.Occurrence == o && (host == "" || d.Host == host && d.Run == run)
 		})
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/gossip/register"
+	"github.com/cronring/cronring/gossip/holders"
 )
 
 // Limits of the stored reports of members that do not hold the same entry.
@@ -21,8 +21,8 @@ const (
 
 // parked are reports of members whose jobs are not known yet.
 type parked struct {
-	marks  []register.Mark
-	newest []register.Mark
+	marks  []holders.Mark
+	newest []holders.Mark
 }
 
 // verdict is the decision whether a member's report on an occurrence counts here.
@@ -40,7 +40,7 @@ const (
 // assumed to be the same, because a report that is ignored by mistake causes a double run.
 func (r *Ring) judgeReport(id string, o exchange.Occurrence) verdict {
 	m := r.members[id]
-	if _, has := r.roster.Load().Find(o.Key); !has || r.register.Holder(o) == id {
+	if _, has := r.roster.Load().Find(o.Key); !has || r.table.Holder(o) == id {
 		return accepted
 	}
 	if m == nil && r.isNew() { // this host has just started, and may not know all members yet
@@ -59,7 +59,7 @@ func (r *Ring) judgeReport(id string, o exchange.Occurrence) verdict {
 	switch {
 	case !lacks:
 		return accepted
-	case r.isNew() || !lack.Since.After(r.stage.joinedAt.Add(register.RolloutTime)):
+	case r.isNew() || !lack.Since.After(r.stage.joinedAt.Add(holders.RolloutTime)):
 		edited, confirmed := r.holders(m, o.Key)
 		switch {
 		case confirmed && edited.Before(lack.Since):
@@ -135,24 +135,24 @@ func (r *Ring) Holding(key job.Key) catalog.Holding {
 // isEarly reports whether an occurrence is due further ahead of this host's clock than
 // clocks may differ. While the clock is not confirmed, nothing is early.
 func (r *Ring) isEarly(due int64) bool {
-	return r.sure.Load() && due > r.o.Now().Add(register.MaxSkew).UnixNano()
+	return r.sure.Load() && due > r.o.Now().Add(holders.MaxSkew).UnixNano()
 }
 
 // learnMarks applies marks from others.
-func (r *Ring) learnMarks(marks []register.Mark) {
-	r.report(r.register.Learn(r.counting(marks, &r.parked.marks), r.o.Now()))
+func (r *Ring) learnMarks(marks []holders.Mark) {
+	r.report(r.table.Learn(r.counting(marks, &r.parked.marks), r.o.Now()))
 }
 
 // learnNewest applies the newest occurrences of jobs from others.
-func (r *Ring) learnNewest(newest []register.Mark) {
-	r.register.Advance(r.counting(newest, &r.parked.newest), r.o.Now())
+func (r *Ring) learnNewest(newest []holders.Mark) {
+	r.table.Advance(r.counting(newest, &r.parked.newest), r.o.Now())
 	r.outbox.changed = true
 }
 
 // counting returns the marks of members that hold the same entry. If a member's jobs are not
 // known yet, its marks are parked.
-func (r *Ring) counting(marks []register.Mark, parked *[]register.Mark) []register.Mark {
-	kept := make([]register.Mark, 0, len(marks))
+func (r *Ring) counting(marks []holders.Mark, parked *[]holders.Mark) []holders.Mark {
+	kept := make([]holders.Mark, 0, len(marks))
 	for _, m := range marks {
 		switch r.judgeReport(m.Member, m.Occurrence) {
 		case accepted:
@@ -179,27 +179,27 @@ func (r *Ring) unpark() {
 }
 
 // answerOf returns a member's answer to a claim, or Free if the answer does not count here.
-func (r *Ring) answerOf(from string, a register.Answer) register.Answer {
+func (r *Ring) answerOf(from string, a holders.Answer) holders.Answer {
 	by := from
-	if a.Reply == register.Known {
+	if a.Reply == holders.Known {
 		by = a.Mark.Member
 	}
-	if a.Reply != register.Silent && r.judgeReport(by, a.Occurrence) == ignored {
-		return register.Answer{Occurrence: a.Occurrence, Serial: a.Serial, Reply: register.Free}
+	if a.Reply != holders.Silent && r.judgeReport(by, a.Occurrence) == ignored {
+		return holders.Answer{Occurrence: a.Occurrence, Serial: a.Serial, Reply: holders.Free}
 	}
 	return a
 }
 
 // answerTo answers a member's question. If the member does not hold the same entry, its claim is
 // for a different job, and this host has no objection.
-func (r *Ring) answerTo(from string, q register.Question) register.Answer {
+func (r *Ring) answerTo(from string, q holders.Question) holders.Answer {
 	if r.judgeReport(from, q.Occurrence) == ignored {
-		return register.Answer{Occurrence: q.Occurrence, Serial: q.Serial, Reply: register.Free}
+		return holders.Answer{Occurrence: q.Occurrence, Serial: q.Serial, Reply: holders.Free}
 	}
 	if r.isEarly(q.Due) {
-		return register.Answer{Occurrence: q.Occurrence, Serial: q.Serial, Reply: register.Early}
+		return holders.Answer{Occurrence: q.Occurrence, Serial: q.Serial, Reply: holders.Early}
 	}
-	return r.register.Answer(from, q, r.o.Now())
+	return r.table.Answer(from, q, r.o.Now())
 }
 
 // foreignJobs returns the jobs of which a member claimed occurrences without holding the same

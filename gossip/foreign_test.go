@@ -8,11 +8,11 @@ import (
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/gossip/register"
+	"github.com/cronring/cronring/gossip/holders"
 )
 
 func (h *testMember) holds(key, hash uint64) {
-	h.Take(register.Holdings{Holdings: []catalog.Holding{{Key: numbered(key), Hash: numbered(hash)}}})
+	h.Take(holders.Holdings{Holdings: []catalog.Holding{{Key: numbered(key), Hash: numbered(hash)}}})
 }
 
 // knows waits until a host has received the holdings of the others: the number of hosts that lack
@@ -52,8 +52,8 @@ func TestMarksOfAnotherEntryAreIgnored(t *testing.T) {
 				time.Sleep(2 * time.Minute) // the edit is over
 
 				o := occurrence(7)
-				hostile.Take(register.Claim{Occurrence: o})
-				r.granted(hostile, o, register.Granted)
+				hostile.Take(holders.Claim{Occurrence: o})
+				r.granted(hostile, o, holders.Granted)
 				r.await(time.Second, "the word came", func() bool { return slices.Equal(victim.view(hostile.id).Foreign, []job.Key{numbered(7)}) })
 				if victim.heardOthers(o) {
 					t.Error("its engine hears that the occurrence is taken, want that ignored")
@@ -61,16 +61,16 @@ func TestMarksOfAnotherEntryAreIgnored(t *testing.T) {
 				if _, by, ok := victim.Newest(numbered(7)); ok {
 					t.Errorf("the newest is told to be that of %s, want none", by)
 				}
-				victim.Take(register.Claim{Occurrence: o})
-				r.granted(victim, o, register.Granted)
-				third.Take(register.Claim{Occurrence: o})
-				if by := r.granted(third, o, register.Refused); by != victim.id {
+				victim.Take(holders.Claim{Occurrence: o})
+				r.granted(victim, o, holders.Granted)
+				third.Take(holders.Claim{Occurrence: o})
+				if by := r.granted(third, o, holders.Refused); by != victim.id {
 					t.Errorf("a member with the same entry is refused for %q, want for %q", by, victim.id)
 				}
 
 				missed := occurrence(7)
-				hostile.Take(register.Claim{Occurrence: missed})
-				r.granted(hostile, missed, register.Granted)
+				hostile.Take(holders.Claim{Occurrence: missed})
+				r.granted(hostile, missed, holders.Granted)
 				late := r.add()
 				late.holding = []catalog.Holding{{Key: numbered(7), Hash: numbered(1)}}
 				late.start()
@@ -80,8 +80,8 @@ func TestMarksOfAnotherEntryAreIgnored(t *testing.T) {
 					defer late.mu.Unlock()
 					return late.newest[numbered(7)].Equal(o.Time())
 				})
-				late.Take(register.Claim{Occurrence: missed})
-				r.granted(late, missed, register.Granted)
+				late.Take(holders.Claim{Occurrence: missed})
+				r.granted(late, missed, holders.Granted)
 			})
 		})
 	}
@@ -101,21 +101,21 @@ func TestMarksCountDuringAnEdit(t *testing.T) {
 		b.holds(7, 2)
 		r.knows(a, 1)
 		o := occurrence(7)
-		b.Take(register.Claim{Occurrence: o})
-		r.granted(b, o, register.Granted)
-		a.Take(register.Claim{Occurrence: o})
-		if by := r.granted(a, o, register.Refused); by != b.id {
+		b.Take(holders.Claim{Occurrence: o})
+		r.granted(b, o, holders.Granted)
+		a.Take(holders.Claim{Occurrence: o})
+		if by := r.granted(a, o, holders.Refused); by != b.id {
 			t.Errorf("during an edit the claim is refused for %q, want for %q", by, b.id)
 		}
 		time.Sleep(2 * time.Minute)
 		b.Take(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Run: 3, Attempt: 1})
-		b.Take(register.Holdings{})
+		b.Take(holders.Holdings{})
 		r.knows(a, 1)
 		time.Sleep(time.Hour)
 		b.Take(exchange.Progress{Occurrence: o, Phase: exchange.Over, Run: 3, Attempt: 1})
 		r.await(time.Second, "it is known to be over", func() (over bool) {
 			a.inRun(t, func() {
-				for _, m := range a.register.Marks(time.Time{}, 10) {
+				for _, m := range a.table.Marks(time.Time{}, 10) {
 					over = over || m.Member == b.id && m.Phase == 3
 				}
 			})
@@ -150,10 +150,10 @@ func TestMarksCountAfterAnEditOfAMemberThatWasDown(t *testing.T) {
 		r.agree(30*time.Second, r.members)
 		r.knows(a, 1)
 		o := occurrence(7)
-		b.Take(register.Claim{Occurrence: o})
-		r.granted(b, o, register.Granted)
-		a.Take(register.Claim{Occurrence: o})
-		if by := r.granted(a, o, register.Refused); by != b.id {
+		b.Take(holders.Claim{Occurrence: o})
+		r.granted(b, o, holders.Granted)
+		a.Take(holders.Claim{Occurrence: o})
+		if by := r.granted(a, o, holders.Refused); by != b.id {
 			t.Errorf("the claim is refused for %q, want for %q", by, b.id)
 		}
 	})
@@ -211,20 +211,20 @@ func TestMarksCountForAMinuteAfterAStart(t *testing.T) {
 		r.knows(b, 0)
 		time.Sleep(time.Hour)
 		before := occurrence(7)
-		a.Take(register.Claim{Occurrence: before})
-		r.granted(a, before, register.Granted)
+		a.Take(holders.Claim{Occurrence: before})
+		r.granted(a, before, holders.Granted)
 		b.stop()
 		b.start().holds(7, 2)
 		r.knows(b, 1)
-		b.Take(register.Claim{Occurrence: before})
-		if by := r.granted(b, before, register.Refused); by != a.id {
+		b.Take(holders.Claim{Occurrence: before})
+		if by := r.granted(b, before, holders.Refused); by != a.id {
 			t.Errorf("the occurrence of before the edit is refused for %q, want for %q", by, a.id)
 		}
 		time.Sleep(2 * time.Minute)
 		after := occurrence(7)
-		a.Take(register.Claim{Occurrence: after})
-		r.granted(a, after, register.Granted)
-		b.Take(register.Claim{Occurrence: after})
-		r.granted(b, after, register.Granted)
+		a.Take(holders.Claim{Occurrence: after})
+		r.granted(a, after, holders.Granted)
+		b.Take(holders.Claim{Occurrence: after})
+		r.granted(b, after, holders.Granted)
 	})
 }

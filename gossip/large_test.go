@@ -18,8 +18,8 @@ import (
 
 	"github.com/hashicorp/memberlist"
 
+	"github.com/cronring/cronring/gossip/holders"
 	"github.com/cronring/cronring/gossip/link"
-	"github.com/cronring/cronring/gossip/register"
 )
 
 // switchboard is the links of many members, without their cryptography.
@@ -57,7 +57,7 @@ func (jack) Rekey([][]byte) error { return nil }
 // large starts n members with holdings each, and reports when each member sees all others.
 func large(r *testRing, n, holdings int) (took time.Duration) {
 	board := &switchboard{handlers: make(map[string]map[string]link.Handler)}
-	jobs := register.Holdings{Holdings: someRoster(holdings).Entries}
+	jobs := holders.Holdings{Holdings: someRoster(holdings).Entries}
 	began := time.Now()
 	for i := range n {
 		m := r.add()

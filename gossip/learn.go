@@ -8,9 +8,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cronring/cronring/gossip/holders"
 	"github.com/cronring/cronring/gossip/link"
 	"github.com/cronring/cronring/gossip/memory"
-	"github.com/cronring/cronring/gossip/register"
 	"github.com/cronring/cronring/gossip/wire"
 )
 
@@ -72,17 +72,17 @@ func (r *Ring) requestMarks() {
 		r.help(func(ctx context.Context) func() {
 			ctx, cancel := context.WithTimeout(ctx, askTime)
 			defer cancel()
-			marks, err := r.pages(ctx, l, verbMarks, register.DecodeMarks)
-			var newest []register.Mark
+			marks, err := r.pages(ctx, l, verbMarks, holders.DecodeMarks)
+			var newest []holders.Mark
 			if err == nil {
-				newest, err = r.pages(ctx, l, verbNewest, register.DecodeNewest)
+				newest, err = r.pages(ctx, l, verbNewest, holders.DecodeNewest)
 			}
 			return func() { r.learned(l, marks, newest, err) }
 		})
 	}
 }
 
-func (r *Ring) learned(l marksRequest, marks, newest []register.Mark, err error) {
+func (r *Ring) learned(l marksRequest, marks, newest []holders.Mark, err error) {
 	r.catchUp.pending--
 	if err != nil {
 		r.o.Log.Warn("ring: member does not say what it took", "member", l.from.ID, "err", err)
@@ -99,7 +99,7 @@ func (r *Ring) learned(l marksRequest, marks, newest []register.Mark, err error)
 const mostPages = 64
 
 // pages reads all pages of a member's answers.
-func (r *Ring) pages(ctx context.Context, l marksRequest, verb string, decode func([]byte) ([]register.Mark, error)) (all []register.Mark, err error) {
+func (r *Ring) pages(ctx context.Context, l marksRequest, verb string, decode func([]byte) ([]holders.Mark, error)) (all []holders.Mark, err error) {
 	skip := 0
 	for range mostPages {
 		body := binary.AppendUvarint(binary.BigEndian.AppendUint64(nil, uint64(l.ago)), uint64(skip))
@@ -141,14 +141,14 @@ func decodeMessages(b []byte) (next int, messages [][]byte, err error) {
 // answerPages returns one roster.Page of the items that changed since some time ago. The answer begins
 // with the number of the first item of the next roster.Page, or 0. Then it has messages, each after
 // its length.
-func (r *Ring) answerPages(ctx context.Context, body []byte, each int, all func(since time.Time) []register.Mark, message func([]register.Mark) []byte) ([]byte, error) {
+func (r *Ring) answerPages(ctx context.Context, body []byte, each int, all func(since time.Time) []holders.Mark, message func([]holders.Mark) []byte) ([]byte, error) {
 	in := wire.NewReader(body)
 	ago, skip := time.Duration(in.Uint64()), in.Number(math.MaxInt32)
 	in.Check(ago >= 0)
 	if err := in.Err(); err != nil {
 		return nil, err
 	}
-	var items []register.Mark
+	var items []holders.Mark
 	err := r.do(ctx, func() error {
 		items = all(r.o.Now().Add(-ago))
 		return nil
@@ -174,17 +174,17 @@ func (r *Ring) answerPages(ctx context.Context, body []byte, each int, all func(
 }
 
 func (r *Ring) answerMarks(ctx context.Context, _ string, body []byte) ([]byte, error) {
-	return r.answerPages(ctx, body, marksPart, func(since time.Time) []register.Mark {
-		return r.register.Marks(since, marksMax)
-	}, func(part []register.Mark) []byte {
-		b, _ := register.AppendMarks(nil, part, link.MaxBody/marksPage)
+	return r.answerPages(ctx, body, marksPart, func(since time.Time) []holders.Mark {
+		return r.table.Marks(since, marksMax)
+	}, func(part []holders.Mark) []byte {
+		b, _ := holders.AppendMarks(nil, part, link.MaxBody/marksPage)
 		return b
 	})
 }
 
 func (r *Ring) answerNewest(ctx context.Context, _ string, body []byte) ([]byte, error) {
-	return r.answerPages(ctx, body, register.MaxItems, r.register.Newest, func(part []register.Mark) []byte {
-		return register.AppendNewest(nil, part)
+	return r.answerPages(ctx, body, holders.MaxItems, r.table.Newest, func(part []holders.Mark) []byte {
+		return holders.AppendNewest(nil, part)
 	})
 }
 
@@ -197,11 +197,11 @@ func (r *Ring) recallNewest() {
 		r.o.Log.Warn("ring: " + err.Error())
 	}
 	for _, m := range messages {
-		newest, err := register.DecodeNewest(m)
+		newest, err := holders.DecodeNewest(m)
 		if err != nil {
 			r.o.Log.Warn("ring: read what the ring ran: " + err.Error())
 		}
-		r.register.Advance(newest, r.o.Now())
+		r.table.Advance(newest, r.o.Now())
 	}
 }
 
@@ -222,11 +222,11 @@ func (r *Ring) saveNewest(now time.Time) {
 // changedNewest returns messages with the newest occurrences, or nil if none has changed since the
 // last call.
 func (r *Ring) changedNewest() (messages [][]byte) {
-	changed := len(r.register.Newest(r.catchUp.saved)) > 0
+	changed := len(r.table.Newest(r.catchUp.saved)) > 0
 	r.catchUp.saved = r.o.Now()
 	if changed {
-		for part := range slices.Chunk(r.register.Newest(time.Time{}), register.MaxItems) {
-			messages = append(messages, register.AppendNewest(nil, part))
+		for part := range slices.Chunk(r.table.Newest(time.Time{}), holders.MaxItems) {
+			messages = append(messages, holders.AppendNewest(nil, part))
 		}
 	}
 	return messages

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/engine/exchange"
+	"github.com/cronring/cronring/gossip/holders"
 	"github.com/cronring/cronring/gossip/link"
-	"github.com/cronring/cronring/gossip/register"
 	"github.com/cronring/cronring/gossip/wire"
 )
 
@@ -74,8 +74,8 @@ func (r *Ring) leave() {
 	}
 	r.after(settle, func() {
 		r.stage.exit = departing
-		r.register.Abandon()
-		r.emit(register.Departing{})
+		r.table.Abandon()
+		r.emit(holders.Departing{})
 		r.stage.givesUp, r.stage.confirmed = false, false
 		r.depart(time.Now())
 	})
@@ -84,18 +84,18 @@ func (r *Ring) leave() {
 // broadcastFinal sends the final state to each member until it confirms it, because a lost
 // packet could lose an occurrence: the occurrences that the engine gave up, and the progress
 // of all others that this member took. A member that is cut off receives it from the others.
-func (r *Ring) broadcastFinal(u register.Unstarted) {
+func (r *Ring) broadcastFinal(u holders.Unstarted) {
 	now := r.o.Now()
 	given := map[exchange.Occurrence]bool{}
 	for _, x := range u.Occurrences {
-		holder := r.register.Holder(x.Occurrence)
+		holder := r.table.Holder(x.Occurrence)
 		if m := r.members[holder]; holder == "" || holder == r.o.ID || m == nil || m.state != Alive {
-			r.register.Progress(x, now)
+			r.table.Progress(x, now)
 			given[x.Occurrence] = true
 		}
 	}
 	r.stage.givesUp = len(given) > 0
-	own := slices.DeleteFunc(r.register.Marks(time.Time{}, marksMax), func(m register.Mark) bool {
+	own := slices.DeleteFunc(r.table.Marks(time.Time{}, marksMax), func(m holders.Mark) bool {
 		return m.Member != r.o.ID || m.Phase == exchange.Over && m.Due < now.Add(-lastAge).UnixNano()
 	})
 	for i := range own {
@@ -103,7 +103,7 @@ func (r *Ring) broadcastFinal(u register.Unstarted) {
 	}
 	var parts [][]byte
 	for len(own) > 0 || len(parts) == 0 {
-		b, n := register.AppendMarks(wire.AppendTime(nil, time.Time{}), own, link.MaxBody-timeLen)
+		b, n := holders.AppendMarks(wire.AppendTime(nil, time.Time{}), own, link.MaxBody-timeLen)
 		parts, own = append(parts, b), own[n:]
 	}
 	copy(parts[len(parts)-1], wire.AppendTime(nil, r.own.Since))
@@ -188,7 +188,7 @@ const timeLen = 8
 func (r *Ring) answerConfirm(ctx context.Context, from string, body []byte) ([]byte, error) {
 	in := wire.NewReader(body)
 	since := in.Time()
-	marks, err := register.DecodeMarks(in.Rest())
+	marks, err := holders.DecodeMarks(in.Rest())
 	if err != nil {
 		return nil, err
 	}

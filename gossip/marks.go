@@ -10,9 +10,9 @@ import (
 	"github.com/hashicorp/memberlist"
 
 	"github.com/cronring/cronring/daemon/engine/exchange"
+	"github.com/cronring/cronring/gossip/holders"
 	"github.com/cronring/cronring/gossip/inbox"
 	"github.com/cronring/cronring/gossip/link"
-	"github.com/cronring/cronring/gossip/register"
 )
 
 // Verbs about occurrences.
@@ -42,8 +42,8 @@ const (
 
 // spread is what this member sends to the others about occurrences.
 type spread struct {
-	marks   map[exchange.Occurrence]register.Mark // this member's newest marks that are not sent yet
-	changed bool                                  // register has changed since the state was encoded
+	marks   map[exchange.Occurrence]holders.Mark // this member's newest marks that are not sent yet
+	changed bool                                 // table has changed since the state was encoded
 	encoded time.Time
 }
 
@@ -51,7 +51,7 @@ type spread struct {
 // member. The holder may have been restarted, and may not know it.
 func (r *Ring) Taken(o exchange.Occurrence, by string) {
 	r.box.Put(func(c *inbox.Contents) {
-		c.Taken = append(c.Taken, register.Mark{Occurrence: o, Member: by, Phase: exchange.Taken})
+		c.Taken = append(c.Taken, holders.Mark{Occurrence: o, Member: by, Phase: exchange.Taken})
 	})
 }
 
@@ -59,13 +59,13 @@ func (r *Ring) Taken(o exchange.Occurrence, by string) {
 // itself only after refusalDelay. After a network partition the voters refuse its claims
 // before it sees the other members again and receives the marks of ended occurrences. Until
 // then these would seem to be orphaned.
-func (r *Ring) heldBy(marks []register.Mark) {
+func (r *Ring) heldBy(marks []holders.Mark) {
 	if len(marks) == 0 {
 		return
 	}
 	for i := range marks {
 		if m := r.members[marks[i].Member]; m != nil && r.list != nil {
-			b, _ := register.AppendMarks(nil, marks[i:i+1], packetRoom)
+			b, _ := holders.AppendMarks(nil, marks[i:i+1], packetRoom)
 			// An error is as good as a lost packet.
 			_ = r.list.SendToAddress(memberlist.Address{Addr: m.addr.String(), Name: m.id}, b)
 		}
@@ -75,7 +75,7 @@ func (r *Ring) heldBy(marks []register.Mark) {
 
 // claim claims occurrences. It decides locally what can be decided without the other members,
 // and sends the rest to each of them in one message.
-func (r *Ring) claim(claims []register.Claim) {
+func (r *Ring) claim(claims []holders.Claim) {
 	if len(claims) == 0 {
 		return
 	}
@@ -85,19 +85,19 @@ func (r *Ring) claim(claims []register.Claim) {
 	for i, p := range peers {
 		names[i] = p.id
 	}
-	var questions []register.Question
+	var questions []holders.Question
 	for _, c := range claims {
 		if r.list == nil || r.stage.exit >= departing {
-			r.emit(register.Claimed{Occurrence: c.Occurrence, Grant: register.Postponed})
+			r.emit(holders.Claimed{Occurrence: c.Occurrence, Grant: holders.Postponed})
 			continue
 		}
-		q, out := r.register.Ask(c.Occurrence, c.Again, names, now)
-		if out.Grant == register.Undecided {
+		q, out := r.table.Ask(c.Occurrence, c.Again, names, now)
+		if out.Grant == holders.Undecided {
 			questions = append(questions, q)
 		}
 		r.claimed(out)
 	}
-	for part := range slices.Chunk(questions, register.MaxItems) {
+	for part := range slices.Chunk(questions, holders.MaxItems) {
 		for _, p := range peers {
 			r.question(p.peer(), part, p.claimTime())
 		}
@@ -105,11 +105,11 @@ func (r *Ring) claim(claims []register.Claim) {
 }
 
 // claimed reports the result of a claim, if there is one.
-func (r *Ring) claimed(c register.Claimed) {
-	if c.Grant == register.Undecided {
+func (r *Ring) claimed(c holders.Claimed) {
+	if c.Grant == holders.Undecided {
 		return
 	}
-	if m, ok := r.register.Own(c.Occurrence); ok && c.Grant == register.Granted {
+	if m, ok := r.table.Own(c.Occurrence); ok && c.Grant == holders.Granted {
 		r.announce(m)
 	}
 	r.emit(c)
@@ -117,52 +117,52 @@ func (r *Ring) claimed(c register.Claimed) {
 
 // question sends questions to one member. A member that does not answer in time does not prevent
 // the claims.
-func (r *Ring) question(to link.Peer, questions []register.Question, limit time.Duration) {
-	body := register.AppendQuestions(nil, questions)
+func (r *Ring) question(to link.Peer, questions []holders.Question, limit time.Duration) {
+	body := holders.AppendQuestions(nil, questions)
 	r.help(func(ctx context.Context) func() {
 		ctx, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
-		var answers []register.Answer
+		var answers []holders.Answer
 		b, err := r.o.Link.Ask(ctx, to, verbClaim, body)
 		if err == nil {
-			answers, _ = register.DecodeAnswers(b) // a malformed answer counts as none
+			answers, _ = holders.DecodeAnswers(b) // a malformed answer counts as none
 		}
 		return func() { r.answered(to.ID, questions, answers) }
 	})
 }
 
-func (r *Ring) answered(from string, questions []register.Question, answers []register.Answer) {
+func (r *Ring) answered(from string, questions []holders.Question, answers []holders.Answer) {
 	now := r.o.Now()
 	for _, q := range questions {
-		// If there was an answer, the register ignores Silent after it.
-		answers = append(answers, register.Answer{Occurrence: q.Occurrence, Serial: q.Serial, Reply: register.Silent})
+		// If there was an answer, the table ignores Silent after it.
+		answers = append(answers, holders.Answer{Occurrence: q.Occurrence, Serial: q.Serial, Reply: holders.Silent})
 	}
 	for _, a := range answers {
-		out, news := r.register.Receive(from, r.answerOf(from, a), now)
+		out, news := r.table.Receive(from, r.answerOf(from, a), now)
 		r.claimed(out)
 		r.report(news)
 	}
 }
 
 func (r *Ring) answerClaim(ctx context.Context, from string, body []byte) ([]byte, error) {
-	questions, err := register.DecodeQuestions(body)
+	questions, err := holders.DecodeQuestions(body)
 	if err != nil {
 		return nil, err
 	}
 	var b []byte
 	err = r.do(ctx, func() error {
-		answers := make([]register.Answer, len(questions))
+		answers := make([]holders.Answer, len(questions))
 		for i, q := range questions {
 			answers[i] = r.answerTo(from, q)
 		}
-		b = register.AppendAnswers(nil, answers)
+		b = holders.AppendAnswers(nil, answers)
 		return nil
 	})
 	return b, err
 }
 
 // announce sends a mark to the other members.
-func (r *Ring) announce(m register.Mark) {
+func (r *Ring) announce(m holders.Mark) {
 	r.spread.changed = true
 	if r.stage.entry != joined {
 		return // the others request it when they need it
@@ -179,7 +179,7 @@ func (r *Ring) flush() {
 	marks := slices.Collect(maps.Values(r.spread.marks))
 	clear(r.spread.marks)
 	for len(marks) > 0 && r.list != nil {
-		b, n := register.AppendMarks(nil, marks, packetRoom)
+		b, n := holders.AppendMarks(nil, marks, packetRoom)
 		marks = marks[n:]
 		for _, p := range r.alive() {
 			// An error is as good as a lost packet.
@@ -190,14 +190,14 @@ func (r *Ring) flush() {
 
 // answerDoubles accepts marks of runs that double those of this host.
 func (r *Ring) answerDoubles(ctx context.Context, _ string, body []byte) ([]byte, error) {
-	marks, err := register.DecodeMarks(body)
+	marks, err := holders.DecodeMarks(body)
 	if err != nil {
 		return nil, err
 	}
 	return nil, r.do(ctx, func() error {
 		r.spread.changed = true
-		counted := slices.DeleteFunc(marks, func(m register.Mark) bool { return r.judgeReport(m.Member, m.Occurrence) == ignored })
-		r.report(r.register.LearnDoubles(counted, r.o.Now()))
+		counted := slices.DeleteFunc(marks, func(m holders.Mark) bool { return r.judgeReport(m.Member, m.Occurrence) == ignored })
+		r.report(r.table.LearnDoubles(counted, r.o.Now()))
 		return nil
 	})
 }
@@ -205,7 +205,7 @@ func (r *Ring) answerDoubles(ctx context.Context, _ string, body []byte) ([]byte
 // receiveMarks processes the marks from packets and from push/pulls.
 func (r *Ring) receiveMarks(messages [][]byte) {
 	for _, b := range messages {
-		marks, err := register.DecodeMarks(b)
+		marks, err := holders.DecodeMarks(b)
 		if err != nil {
 			continue
 		}
@@ -215,14 +215,14 @@ func (r *Ring) receiveMarks(messages [][]byte) {
 }
 
 // report sends news to the engine, together with queued news of occurrences that others took.
-func (r *Ring) report(n register.Changes) {
+func (r *Ring) report(n holders.Changes) {
 	if len(n.Others)+len(n.Yielded)+len(n.Doubled)+len(n.Orphans) == 0 {
 		return
 	}
 	for _, o := range n.Others {
-		r.elsewhere.Note(r.roster.Load(), o, r.hostOf(r.register.Holder(o)))
+		r.elsewhere.Note(r.roster.Load(), o, r.hostOf(r.table.Holder(o)))
 	}
-	for _, all := range [][]register.Report{n.Yielded, n.Doubled, n.Orphans} {
+	for _, all := range [][]holders.Report{n.Yielded, n.Doubled, n.Orphans} {
 		for i := range all {
 			m := r.members[all[i].Member]
 			all[i].Host, all[i].Left = r.hostOf(all[i].Member), all[i].GivenUp || !all[i].Asks && m != nil && m.state == Left
@@ -230,9 +230,9 @@ func (r *Ring) report(n register.Changes) {
 	}
 	for _, x := range n.Doubled {
 		// The packet that reported the run on this host may have been lost, or seem to be of a lost run.
-		own, ok := r.register.Own(x.Occurrence)
+		own, ok := r.table.Own(x.Occurrence)
 		if m := r.members[x.Member]; ok && m != nil && len(m.unconfirmed) < mostDoubles {
-			b, _ := register.AppendMarks(nil, []register.Mark{own}, packetRoom)
+			b, _ := holders.AppendMarks(nil, []holders.Mark{own}, packetRoom)
 			m.unconfirmed = append(m.unconfirmed, message{verbDoubles, b})
 		}
 	}
@@ -240,7 +240,7 @@ func (r *Ring) report(n register.Changes) {
 		r.sendUnconfirmed()
 	}
 	if last := len(r.outbox.queue) - 1; last >= 0 {
-		if o, ok := r.outbox.queue[last].(register.Changes); ok && len(o.Yielded)+len(o.Doubled)+len(o.Orphans) == 0 {
+		if o, ok := r.outbox.queue[last].(holders.Changes); ok && len(o.Yielded)+len(o.Doubled)+len(o.Orphans) == 0 {
 			n.Others, r.outbox.queue = append(o.Others, n.Others...), r.outbox.queue[:last]
 		}
 	}
@@ -248,7 +248,7 @@ func (r *Ring) report(n register.Changes) {
 }
 
 // lose lets others take over a member's occurrences, because it died or was restarted.
-func (r *Ring) lose(m *member) { r.report(register.Changes{Orphans: r.register.Lose(m.id)}) }
+func (r *Ring) lose(m *member) { r.report(holders.Changes{Orphans: r.table.Lose(m.id)}) }
 
 // renew encodes the state for push/pulls: the marks of the last minutes, up to the size limit. Marks of
 // ended occurrences come last: they matter only if the packets with them were lost and the member dies.
@@ -257,8 +257,8 @@ func (r *Ring) renew(now time.Time) {
 		return
 	}
 	r.spread.changed, r.spread.encoded = false, now
-	marks := r.register.Marks(now.Add(-stateAge), register.MaxItems)
-	slices.SortStableFunc(marks, func(a, b register.Mark) int { return cmp.Compare(a.Phase, b.Phase) })
-	b, _ := register.AppendMarks(nil, marks, stateRoom)
+	marks := r.table.Marks(now.Add(-stateAge), holders.MaxItems)
+	slices.SortStableFunc(marks, func(a, b holders.Mark) int { return cmp.Compare(a.Phase, b.Phase) })
+	b, _ := holders.AppendMarks(nil, marks, stateRoom)
 	r.state.Store(&b)
 }

@@ -13,35 +13,35 @@ import (
 	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/clocks"
-	"github.com/cronring/cronring/gossip/register"
+	"github.com/cronring/cronring/gossip/holders"
 )
 
-func (h *testMember) heard(match func(register.Event) bool) bool {
+func (h *testMember) heard(match func(holders.Event) bool) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.ContainsFunc(h.events, match)
 }
 
 func (h *testMember) heardOthers(o exchange.Occurrence) bool {
-	return h.heard(func(e register.Event) bool {
-		n, ok := e.(register.Changes)
+	return h.heard(func(e holders.Event) bool {
+		n, ok := e.(holders.Changes)
 		return ok && slices.Contains(n.Others, o)
 	})
 }
 
 // verdict returns the grant of a claim and who has it.
-func (h *testMember) verdict(o exchange.Occurrence) (grant register.Grant, by string) {
+func (h *testMember) verdict(o exchange.Occurrence) (grant holders.Grant, by string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, e := range h.events {
-		if c, ok := e.(register.Claimed); ok && c.Key == o.Key && c.Due == o.Due {
+		if c, ok := e.(holders.Claimed); ok && c.Key == o.Key && c.Due == o.Due {
 			return c.Grant, c.By
 		}
 	}
 	return 0, ""
 }
 
-func (r *testRing) granted(h *testMember, o exchange.Occurrence, want register.Grant) (by string) {
+func (r *testRing) granted(h *testMember, o exchange.Occurrence, want holders.Grant) (by string) {
 	r.t.Helper()
 	r.await(2*time.Second, "the claim is answered", func() bool {
 		g, _ := h.verdict(o)
@@ -62,8 +62,8 @@ func TestClaimsAreToldToOthers(t *testing.T) {
 	bubble(t, func(t *testing.T, r *testRing) {
 		r.ring(4)
 		o := occurrence(7)
-		r.members[1].Take(register.Claim{Occurrence: o})
-		r.granted(r.members[1], o, register.Granted)
+		r.members[1].Take(holders.Claim{Occurrence: o})
+		r.granted(r.members[1], o, holders.Granted)
 		for _, h := range []*testMember{r.members[0], r.members[2], r.members[3]} {
 			r.await(200*time.Millisecond, "others hear of it", func() bool { return h.heardOthers(o) })
 		}
@@ -76,7 +76,7 @@ func TestNewestTellsOfOthers(t *testing.T) {
 	bubble(t, func(t *testing.T, r *testRing) {
 		r.ring(3)
 		for _, h := range r.members[:2] {
-			h.Take(register.Holdings{Holdings: []catalog.Holding{{Key: numbered(7), Hash: numbered(1)}}})
+			h.Take(holders.Holdings{Holdings: []catalog.Holding{{Key: numbered(7), Hash: numbered(1)}}})
 		}
 		r.await(time.Second, "its jobs are known", func() bool {
 			_, has := r.members[0].roster.Load().Find(numbered(7))
@@ -84,8 +84,8 @@ func TestNewestTellsOfOthers(t *testing.T) {
 		})
 		o := occurrence(7)
 		old := exchange.OccurrenceOf(numbered(7), o.Time().Add(-time.Second))
-		r.members[1].Take(register.Claim{Occurrence: o}, register.Claim{Occurrence: old})
-		r.granted(r.members[1], o, register.Granted)
+		r.members[1].Take(holders.Claim{Occurrence: o}, holders.Claim{Occurrence: old})
+		r.granted(r.members[1], o, holders.Granted)
 		for _, h := range []*testMember{r.members[0], r.members[2]} {
 			r.await(time.Second, "others hear of it", func() bool { return h.heardOthers(o) && h.heardOthers(old) })
 		}
@@ -112,7 +112,7 @@ func TestNewestTellsOfOthers(t *testing.T) {
 		if _, by, ok := r.members[2].Newest(numbered(7)); ok {
 			t.Errorf("who does not hold the job is told of %q, want nobody", by)
 		}
-		r.members[0].Take(register.Holdings{})
+		r.members[0].Take(holders.Holdings{})
 		r.await(time.Second, "it is forgotten with the job", func() bool {
 			_, _, ok := r.members[0].Newest(numbered(7))
 			return !ok
@@ -125,15 +125,15 @@ func TestClaimIsRefused(t *testing.T) {
 		r.ring(4)
 		r.net.lose(1) // the mark does not arrive
 		o := occurrence(7)
-		r.members[1].Take(register.Claim{Occurrence: o})
-		r.granted(r.members[1], o, register.Granted)
-		r.members[2].Take(register.Claim{Occurrence: o})
-		if by := r.granted(r.members[2], o, register.Refused); by != r.members[1].id {
+		r.members[1].Take(holders.Claim{Occurrence: o})
+		r.granted(r.members[1], o, holders.Granted)
+		r.members[2].Take(holders.Claim{Occurrence: o})
+		if by := r.granted(r.members[2], o, holders.Refused); by != r.members[1].id {
 			t.Errorf("refused for %s, want %s", by, r.members[1].id)
 		}
 		free := occurrence(8)
-		r.members[3].Take(register.Claim{Occurrence: free})
-		r.granted(r.members[3], free, register.Granted)
+		r.members[3].Take(holders.Claim{Occurrence: free})
+		r.granted(r.members[3], free, holders.Granted)
 	})
 }
 
@@ -143,8 +143,8 @@ func TestClaimWithoutAnswer(t *testing.T) {
 		r.members[2].stop() // not known to be gone yet
 		o := occurrence(7)
 		began := time.Now()
-		r.members[0].Take(register.Claim{Occurrence: o})
-		r.granted(r.members[0], o, register.Granted)
+		r.members[0].Take(holders.Claim{Occurrence: o})
+		r.granted(r.members[0], o, holders.Granted)
 		if took := time.Since(began); took > leastClaim+100*time.Millisecond {
 			t.Errorf("it took %s, want at most %s", took, leastClaim)
 		}
@@ -205,7 +205,7 @@ func TestMarksOrphans(t *testing.T) {
 		r.ring(4)
 		taken, over := occurrence(7), occurrence(8)
 		h := r.members[3]
-		h.Take(register.Claim{Occurrence: taken}, register.Claim{Occurrence: over})
+		h.Take(holders.Claim{Occurrence: taken}, holders.Claim{Occurrence: over})
 		h.Take(exchange.Progress{Occurrence: over, Phase: exchange.Over, Run: 3})
 		r.await(time.Second, "others hear of it", func() bool { return r.members[0].heardOthers(taken) })
 		h.stop()
@@ -216,10 +216,10 @@ func TestMarksOrphans(t *testing.T) {
 				t.Errorf("%s: orphans %v, want the one that was taken and not over", other.id, orphans)
 			}
 		}
-		r.members[0].Take(register.Claim{Occurrence: taken, Again: true})
-		r.granted(r.members[0], taken, register.Granted)
-		r.members[1].Take(register.Claim{Occurrence: taken, Again: true})
-		r.granted(r.members[1], taken, register.Refused)
+		r.members[0].Take(holders.Claim{Occurrence: taken, Again: true})
+		r.granted(r.members[0], taken, holders.Granted)
+		r.members[1].Take(holders.Claim{Occurrence: taken, Again: true})
+		r.granted(r.members[1], taken, holders.Refused)
 	})
 }
 
@@ -230,7 +230,7 @@ func TestMarksOfLeaverAreHeardAtLast(t *testing.T) {
 		r.ring(3)
 		o, h := occurrence(7), r.members[2]
 		r.net.lose(1)
-		h.Take(register.Claim{Occurrence: o})
+		h.Take(holders.Claim{Occurrence: o})
 		h.Take(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Run: 3, Attempt: 1})
 		if err := h.Leave(t.Context()); err != nil {
 			t.Fatal(err)
@@ -244,26 +244,26 @@ func TestMarksOfLeaverAreHeardAtLast(t *testing.T) {
 			if all := other.orphans(h.id); len(all) != 1 || all[0].Phase != exchange.Begun || !all[0].Left {
 				t.Errorf("%s: orphans %+v, want what it began", other.id, all)
 			}
-			other.Take(register.Claim{Occurrence: o})
-			r.granted(other, o, register.Refused)
+			other.Take(holders.Claim{Occurrence: o})
+			r.granted(other, o, holders.Refused)
 		}
 	})
 }
 
 // orphans are the reported occurrences of a member that is gone.
-func (h *testMember) orphans(of string) []register.Report {
-	return h.reports(of, func(n register.Changes) []register.Report { return n.Orphans })
+func (h *testMember) orphans(of string) []holders.Report {
+	return h.reports(of, func(n holders.Changes) []holders.Report { return n.Orphans })
 }
 
 // doubles are the reported runs of a member that ran here, too.
-func (h *testMember) doubles(of string) []register.Report {
-	return h.reports(of, func(n register.Changes) []register.Report { return n.Doubled })
+func (h *testMember) doubles(of string) []holders.Report {
+	return h.reports(of, func(n holders.Changes) []holders.Report { return n.Doubled })
 }
 
-func (h *testMember) reports(of string, kind func(register.Changes) []register.Report) (all []register.Report) {
-	h.heard(func(e register.Event) bool {
-		if n, ok := e.(register.Changes); ok {
-			all = slices.AppendSeq(all, func(yield func(register.Report) bool) {
+func (h *testMember) reports(of string, kind func(holders.Changes) []holders.Report) (all []holders.Report) {
+	h.heard(func(e holders.Event) bool {
+		if n, ok := e.(holders.Changes); ok {
+			all = slices.AppendSeq(all, func(yield func(holders.Report) bool) {
 				for _, x := range kind(n) {
 					if x.Member == of && !yield(x) {
 						return
@@ -294,7 +294,7 @@ func TestMarksOfLeaverReachAMemberThatWasCutOff(t *testing.T) {
 		r.net.heal()
 		r.links.Heal(linkAddr(h.addr, h.addr.Port()+1)) // otherwise the final state would arrive late
 		givenUp := func(o exchange.Occurrence) bool {
-			return slices.ContainsFunc(cut.orphans(h.id), func(x register.Report) bool { return x.Occurrence == o && x.Left })
+			return slices.ContainsFunc(cut.orphans(h.id), func(x holders.Report) bool { return x.Occurrence == o && x.Left })
 		}
 		r.await(5*time.Minute, "it can take the occurrence over", func() bool { return givenUp(o) })
 		if givenUp(connected) {
@@ -311,9 +311,9 @@ func TestMarksOfLeaverAreTakenOver(t *testing.T) {
 		r.ring(4)
 		o, retried := occurrence(7), occurrence(8)
 		h := r.members[3]
-		h.Take(register.Claim{Occurrence: o}, register.Claim{Occurrence: retried})
-		r.granted(h, o, register.Granted)
-		r.granted(h, retried, register.Granted)
+		h.Take(holders.Claim{Occurrence: o}, holders.Claim{Occurrence: retried})
+		r.granted(h, o, holders.Granted)
+		r.granted(h, retried, holders.Granted)
 		h.Take(exchange.Progress{Occurrence: retried, Phase: exchange.Begun, Run: 3, Attempt: 1})
 		if err := h.Drain(t.Context()); err != nil {
 			t.Fatal(err)
@@ -340,12 +340,12 @@ func TestMarksOfLeaverAreTakenOver(t *testing.T) {
 			}
 		}
 		for _, other := range r.members[:2] {
-			other.Take(register.Claim{Occurrence: retried, Again: true})
+			other.Take(holders.Claim{Occurrence: retried, Again: true})
 		}
 		granted := 0
 		for _, other := range r.members[:2] {
 			r.await(2*time.Second, "the claim is answered", func() bool { g, _ := other.verdict(retried); return g != 0 })
-			if g, _ := other.verdict(retried); g == register.Granted {
+			if g, _ := other.verdict(retried); g == holders.Granted {
 				granted++
 				other.Take(exchange.Progress{Occurrence: retried, Phase: exchange.Begun, Run: 9, Attempt: 2})
 			}
@@ -359,7 +359,7 @@ func TestMarksOfLeaverAreTakenOver(t *testing.T) {
 		r.agree(30*time.Second, r.members)
 		time.Sleep(10 * time.Second)
 		for _, x := range r.members {
-			if x.heard(func(e register.Event) bool { n, is := e.(register.Changes); return is && len(n.Doubled) > 0 }) {
+			if x.heard(func(e holders.Event) bool { n, is := e.(holders.Changes); return is && len(n.Doubled) > 0 }) {
 				t.Errorf("%s says that it ran twice", x.id)
 			}
 		}
@@ -380,12 +380,12 @@ func TestClaimsWaitForDistantMembers(t *testing.T) {
 		r.ring(2)
 		h, holder, o := r.members[0], r.members[1], occurrence(7)
 		r.net.lose(1) // no mark arrives
-		holder.Take(register.Claim{Occurrence: o})
-		r.granted(holder, o, register.Granted)
+		holder.Take(holders.Claim{Occurrence: o})
+		r.granted(holder, o, holders.Granted)
 		r.links.Slow(300*time.Millisecond, 0)
 		h.inRun(t, func() { h.members[holder.id].samples.Add(clocks.Sample{Trip: 600 * time.Millisecond}) })
-		h.Take(register.Claim{Occurrence: o})
-		r.granted(h, o, register.Refused)
+		h.Take(holders.Claim{Occurrence: o})
+		r.granted(h, o, holders.Refused)
 	})
 }
 
@@ -396,12 +396,12 @@ func TestLeaverClaimsNothing(t *testing.T) {
 		h, o, asked := r.members[0], occurrence(7), occurrence(8)
 		r.net.lose(1)
 		h.inRun(t, func() {
-			h.claim([]register.Claim{{Occurrence: asked}})
+			h.claim([]holders.Claim{{Occurrence: asked}})
 			h.stage.exit = departing
-			h.register.Abandon()
+			h.table.Abandon()
 		})
-		h.Take(register.Claim{Occurrence: o})
-		r.granted(h, o, register.Postponed)
+		h.Take(holders.Claim{Occurrence: o})
+		r.granted(h, o, holders.Postponed)
 		time.Sleep(time.Second)
 		if grant, _ := h.verdict(asked); grant != 0 {
 			t.Errorf("a claim that was under way: got grant %d, want none", grant)
@@ -434,7 +434,7 @@ func TestMarksNewcomerHearsOfThem(t *testing.T) {
 	bubble(t, func(t *testing.T, r *testRing) {
 		r.ring(3)
 		o := occurrence(7)
-		r.members[1].Take(register.Claim{Occurrence: o})
+		r.members[1].Take(holders.Claim{Occurrence: o})
 		r.await(time.Second, "others hear of it", func() bool { return r.members[0].heardOthers(o) })
 		late := r.add().start()
 		r.agree(30*time.Second, r.members)
@@ -444,8 +444,8 @@ func TestMarksNewcomerHearsOfThem(t *testing.T) {
 		if !got.Equal(o.Time()) {
 			t.Errorf("the first Ring of a new member has %v as the newest, want %v", got, o.Time())
 		}
-		late.Take(register.Claim{Occurrence: o})
-		r.granted(late, o, register.Refused)
+		late.Take(holders.Claim{Occurrence: o})
+		r.granted(late, o, holders.Refused)
 	})
 }
 
@@ -461,7 +461,7 @@ func TestMarksAreSentOnce(t *testing.T) {
 			exchange.Progress{Occurrence: occurrence(8), Phase: exchange.Taken},
 		)
 		synctest.Wait()
-		var waiting []register.Mark
+		var waiting []holders.Mark
 		a.do(t.Context(), func() error {
 			waiting = slices.Collect(maps.Values(a.spread.marks))
 			return nil
@@ -472,7 +472,7 @@ func TestMarksAreSentOnce(t *testing.T) {
 		r.await(time.Second, "the other member has the newest mark", func() bool {
 			var begun bool
 			b.do(t.Context(), func() error {
-				begun = slices.ContainsFunc(b.register.Marks(time.Time{}, 10), func(m register.Mark) bool {
+				begun = slices.ContainsFunc(b.table.Marks(time.Time{}, 10), func(m holders.Mark) bool {
 					return m.Occurrence == o && m.Member == a.id && m.Phase == exchange.Begun
 				})
 				return nil
@@ -487,7 +487,7 @@ func TestStateHasRunsFirst(t *testing.T) {
 	bubble(t, func(t *testing.T, r *testRing) {
 		r.ring(1)
 		a, o := r.members[0], occurrence(0)
-		all := []register.Effect{exchange.Progress{Occurrence: o, Phase: exchange.Begun, Run: 1, Attempt: 1}}
+		all := []holders.Effect{exchange.Progress{Occurrence: o, Phase: exchange.Begun, Run: 1, Attempt: 1}}
 		for i := range 2000 {
 			later := exchange.OccurrenceOf(numbered(uint64(i)), o.Time().Add(time.Second))
 			all = append(all, exchange.Progress{Occurrence: later, Phase: exchange.Over, Run: 2, Attempt: 1})
@@ -495,7 +495,7 @@ func TestStateHasRunsFirst(t *testing.T) {
 		a.Take(all...)
 		time.Sleep(stateTime + 2*time.Second) // of the bubble
 		state := *a.state.Load()
-		marks, err := register.DecodeMarks(state)
+		marks, err := holders.DecodeMarks(state)
 		if err != nil || len(marks) < 100 || len(state) > stateRoom || marks[0].Occurrence != o {
 			t.Errorf("got %d marks in %d bytes, %v: want at most %d bytes, and the run first", len(marks), len(state), err, stateRoom)
 		}
@@ -512,8 +512,8 @@ func TestMarksDoubledAfterHeal(t *testing.T) {
 		o := occurrence(7)
 		runners := []*testMember{r.members[0], r.members[3]}
 		for _, h := range runners {
-			h.Take(register.Claim{Occurrence: o})
-			r.granted(h, o, register.Granted)
+			h.Take(holders.Claim{Occurrence: o})
+			r.granted(h, o, holders.Granted)
 			h.Take(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Run: 12})
 			h.Take(exchange.Progress{Occurrence: o, Phase: exchange.Over, Run: 12})
 		}
@@ -535,7 +535,7 @@ func TestMarksOfRestartedMember(t *testing.T) {
 		r.ring(3)
 		h := r.members[2]
 		o := occurrence(7)
-		h.Take(register.Claim{Occurrence: o})
+		h.Take(holders.Claim{Occurrence: o})
 		r.await(time.Second, "others hear of it", func() bool { return r.members[0].heardOthers(o) })
 		h.stop()
 		h.start() // before anybody missed it
@@ -543,8 +543,8 @@ func TestMarksOfRestartedMember(t *testing.T) {
 			return len(r.members[0].orphans(h.id)) > 0
 		})
 		r.agree(time.Minute, r.members)
-		h.Take(register.Claim{Occurrence: o, Again: true})
-		r.granted(h, o, register.Granted)
+		h.Take(holders.Claim{Occurrence: o, Again: true})
+		r.granted(h, o, holders.Granted)
 	})
 }
 
@@ -555,8 +555,8 @@ func TestMarksOfWhoWasAway(t *testing.T) {
 		h := r.members[2]
 		taken, begun := occurrence(7), occurrence(8)
 		for _, o := range []exchange.Occurrence{taken, begun} {
-			h.Take(register.Claim{Occurrence: o})
-			r.granted(h, o, register.Granted)
+			h.Take(holders.Claim{Occurrence: o})
+			r.granted(h, o, holders.Granted)
 		}
 		h.Take(exchange.Progress{Occurrence: begun, Phase: exchange.Begun, Attempt: 1, Run: 5})
 		r.await(time.Second, "others hear of it", func() bool { return r.members[0].heardOthers(begun) })
@@ -564,8 +564,8 @@ func TestMarksOfWhoWasAway(t *testing.T) {
 			h.mu.Lock()
 			h.events = nil
 			h.mu.Unlock()
-			h.Take(register.Claim{Occurrence: o, Again: true})
-			r.granted(h, o, register.Granted)
+			h.Take(holders.Claim{Occurrence: o, Again: true})
+			r.granted(h, o, holders.Granted)
 		}
 	})
 }
@@ -575,15 +575,15 @@ func TestMarksCountAttempts(t *testing.T) {
 	bubble(t, func(t *testing.T, r *testRing) {
 		r.ring(3)
 		h, o := r.members[2], occurrence(7)
-		h.Take(register.Claim{Occurrence: o})
-		r.granted(h, o, register.Granted)
+		h.Take(holders.Claim{Occurrence: o})
+		r.granted(h, o, holders.Granted)
 		h.Take(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Attempt: 1, Run: 5})
 		h.Take(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Attempt: 3, Lost: 1, Run: 9})
 		time.Sleep(time.Second) // until all of it is sent
 		h.stop()
-		want := register.Mark{Occurrence: o, Member: h.id, Phase: exchange.Begun, Attempt: 3, Lost: 1, Run: 9}
+		want := holders.Mark{Occurrence: o, Member: h.id, Phase: exchange.Begun, Attempt: 3, Lost: 1, Run: 9}
 		r.await(time.Minute, "others hear that the third attempt was lost", func() bool {
-			return slices.ContainsFunc(r.members[0].orphans(h.id), func(x register.Report) bool { return x.Mark == want })
+			return slices.ContainsFunc(r.members[0].orphans(h.id), func(x holders.Report) bool { return x.Mark == want })
 		})
 	})
 }
@@ -600,15 +600,15 @@ func TestMarksDeprive(t *testing.T) {
 		o := occurrence(7)
 		waits, runs := r.members[0], r.members[3]
 		for _, h := range []*testMember{waits, runs} {
-			h.Take(register.Claim{Occurrence: o})
-			r.granted(h, o, register.Granted)
+			h.Take(holders.Claim{Occurrence: o})
+			r.granted(h, o, holders.Granted)
 		}
 		runs.Take(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Attempt: 1, Run: 12})
 		r.heal()
 		r.agree(3*time.Minute, r.members)
 		r.await(5*time.Second, "the one that waits hears that it must not run", func() bool {
-			return waits.heard(func(e register.Event) bool {
-				n, ok := e.(register.Changes)
+			return waits.heard(func(e holders.Event) bool {
+				n, ok := e.(holders.Changes)
 				return ok && len(n.Yielded) == 1 && n.Yielded[0].Member == runs.id && n.Yielded[0].Key == numbered(7)
 			})
 		})
@@ -643,7 +643,7 @@ func TestHoldings(t *testing.T) {
 			entries[i] = catalog.Holding{Key: numbered(uint64(i+1) * 0x9e3779b97f4a7c15), Hash: numbered(uint64(i))}
 		}
 		for range 3 {
-			r.add().start().Take(register.Holdings{Holdings: entries})
+			r.add().start().Take(holders.Holdings{Holdings: entries})
 		}
 		r.agree(30*time.Second, r.members)
 		r.await(10*time.Second, "all hold the same", func() bool {
@@ -657,7 +657,7 @@ func TestHoldings(t *testing.T) {
 		edited = append(edited, catalog.Holding{Key: numbered(42), Hash: numbered(42)})
 		h := r.members[1]
 		began := time.Now()
-		h.Take(register.Holdings{Holdings: edited})
+		h.Take(holders.Holdings{Holdings: edited})
 		other := r.members[0]
 		r.await(Settle, "others know", func() bool {
 			m, _ := other.of(h.id)
@@ -670,7 +670,7 @@ func TestHoldings(t *testing.T) {
 		if v := other.view(h.id); !slices.Equal(v.Extra, []job.Key{numbered(42)}) {
 			t.Errorf("entries that this host has not: %v, want 42", v.Extra)
 		}
-		other.Take(register.Holdings{Holdings: edited})
+		other.Take(holders.Holdings{Holdings: edited})
 		r.await(5*time.Second, "they agree again", func() bool {
 			m, _ := other.of(h.id)
 			o, _ := h.of(other.id)

@@ -8,10 +8,10 @@ import (
 
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/clocks"
+	"github.com/cronring/cronring/gossip/holders"
 	"github.com/cronring/cronring/gossip/inbox"
 	"github.com/cronring/cronring/gossip/link"
 	"github.com/cronring/cronring/gossip/meta"
-	"github.com/cronring/cronring/gossip/register"
 	"github.com/cronring/cronring/gossip/roster"
 )
 
@@ -89,8 +89,8 @@ func (m *member) settled(r *roster.Roster) (basis, bool) {
 	return b, b == m.basis
 }
 
-func (m *member) membership() register.Member {
-	return register.Member{
+func (m *member) membership() holders.Member {
+	return holders.Member{
 		ID: m.id, Name: m.meta.Name, Labels: m.meta.Labels, Weight: m.meta.Weight,
 		Draining: m.meta.Part != meta.Active, Lacks: m.diff.Lacks,
 	}
@@ -190,7 +190,7 @@ func (r *Ring) updateMember(id string, u inbox.Update) {
 	if r.clock.Open {
 		r.askClock(m)
 	}
-	r.register.Regain(m.id)
+	r.table.Regain(m.id)
 	if r.stage.entry == joined {
 		r.learn(m, apart)
 	}

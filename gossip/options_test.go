@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cronring/cronring/gossip/holders"
 	"github.com/cronring/cronring/gossip/link"
-	"github.com/cronring/cronring/gossip/register"
 )
 
 // mute is a link without peers.
@@ -104,8 +104,8 @@ func TestRingOverSockets(t *testing.T) {
 	}
 	go func() {
 		for {
-			if _, ok := (<-b.Events()).(register.Departing); ok {
-				b.Take(register.Unstarted{})
+			if _, ok := (<-b.Events()).(holders.Departing); ok {
+				b.Take(holders.Unstarted{})
 				return
 			}
 		}

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/gossip/holders"
 	"github.com/cronring/cronring/gossip/meta"
-	"github.com/cronring/cronring/gossip/register"
 )
 
 // foldTime is how long changes of the membership are collected before they are published.
@@ -16,7 +16,7 @@ const foldTime = 100 * time.Millisecond
 
 // unsentEvents is what the engine has not received yet.
 type unsentEvents struct {
-	queue      []register.Event
+	queue      []holders.Event
 	changed    bool // the membership has changed since it was reported
 	reported   time.Time
 	newestFrom time.Time // newest occurrences before that are reported
@@ -35,13 +35,13 @@ func (r *Ring) reportMembership() {
 		return
 	}
 	r.outbox.reported, r.outbox.changed = now, false
-	r.emit(register.Ring{Membership: r.membership(), Newest: r.newlyTaken()})
+	r.emit(holders.Ring{Membership: r.membership(), Newest: r.newlyTaken()})
 }
 
 // newlyTaken returns the newest occurrence of each job that became known since the last call.
 func (r *Ring) newlyTaken() map[job.Key]time.Time {
 	now := r.o.Now()
-	list := r.register.Newest(r.outbox.newestFrom)
+	list := r.table.Newest(r.outbox.newestFrom)
 	r.outbox.newestFrom = now
 	if len(list) == 0 {
 		return nil
@@ -53,11 +53,11 @@ func (r *Ring) newlyTaken() map[job.Key]time.Time {
 	return newest
 }
 
-// emit queues an event for the register. A queued Ring is merged with a later one.
-func (r *Ring) emit(e register.Event) {
-	if ring, ok := e.(register.Ring); ok {
-		r.outbox.queue = slices.DeleteFunc(r.outbox.queue, func(o register.Event) bool {
-			old, ok := o.(register.Ring)
+// emit queues an event for the engine. A queued Ring is merged with a later one.
+func (r *Ring) emit(e holders.Event) {
+	if ring, ok := e.(holders.Ring); ok {
+		r.outbox.queue = slices.DeleteFunc(r.outbox.queue, func(o holders.Event) bool {
+			old, ok := o.(holders.Ring)
 			if ok {
 				ring.Newest = merged(old.Newest, ring.Newest)
 			}
@@ -82,19 +82,19 @@ func merged(old, later map[job.Key]time.Time) map[job.Key]time.Time {
 }
 
 // membership returns the members for the engine, or nil if this host is not in a ring.
-func (r *Ring) membership() *register.Membership {
+func (r *Ring) membership() *holders.Membership {
 	if r.list == nil {
 		return nil
 	}
-	ms := &register.Membership{Self: r.o.ID, HoldOff: r.own.Rules.HoldOff, Barred: r.fitness.fault, Clock: r.clock.Agreed}
-	ms.Members = append(ms.Members, register.Member{
+	ms := &holders.Membership{Self: r.o.ID, HoldOff: r.own.Rules.HoldOff, Barred: r.fitness.fault, Clock: r.clock.Agreed}
+	ms.Members = append(ms.Members, holders.Member{
 		ID: r.o.ID, Name: r.o.Name, Labels: r.o.Labels, Weight: r.o.Weight,
 		Draining: r.own.Part == meta.Draining && !time.Now().Before(r.stage.idleFrom),
 	})
 	for _, m := range r.alive() {
 		ms.Members = append(ms.Members, m.membership())
 	}
-	slices.SortFunc(ms.Members, func(a, b register.Member) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(ms.Members, func(a, b holders.Member) int { return strings.Compare(a.ID, b.ID) })
 	return ms
 }
 

@@ -19,11 +19,11 @@ import (
 	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/clocks"
+	"github.com/cronring/cronring/gossip/holders"
 	"github.com/cronring/cronring/gossip/inbox"
 	"github.com/cronring/cronring/gossip/keys"
 	"github.com/cronring/cronring/gossip/memory"
 	"github.com/cronring/cronring/gossip/meta"
-	"github.com/cronring/cronring/gossip/register"
 	"github.com/cronring/cronring/gossip/roster"
 	"github.com/cronring/cronring/gossip/search"
 )
@@ -47,7 +47,7 @@ const (
 type Ring struct {
 	o       Options
 	box     *inbox.Inbox
-	events  chan register.Event
+	events  chan holders.Event
 	control chan func()
 	running chan struct{} // closed when Run returns
 	started atomic.Bool   // Run was called
@@ -55,28 +55,28 @@ type Ring struct {
 	elsewhere roster.Elsewhere
 
 	// Only Run's goroutine uses the remaining fields.
-	ctx      context.Context
-	helpers  sync.WaitGroup
-	list     *memberlist.Memberlist // nil: this host is not in a ring
-	reports  *inbox.Reports         // of list
-	keyring  *memberlist.Keyring
-	keys     [][]byte
-	self     netip.AddrPort
-	problem  string    // why this host could not join the ring, or ""
-	again    time.Time // when to bind again
-	own      meta.Meta
-	members  map[string]*member
-	asks     int // requests for rosters under way
-	stage    lifecycle
-	fitness  eligibility
-	clock    clocks.Check
-	search   *search.Search
-	views    views
-	register *register.Register
-	parked   parked
-	spread   spread
-	catchUp  catchUp
-	outbox   unsentEvents
+	ctx     context.Context
+	helpers sync.WaitGroup
+	list    *memberlist.Memberlist // nil: this host is not in a ring
+	reports *inbox.Reports         // of list
+	keyring *memberlist.Keyring
+	keys    [][]byte
+	self    netip.AddrPort
+	problem string    // why this host could not join the ring, or ""
+	again   time.Time // when to bind again
+	own     meta.Meta
+	members map[string]*member
+	asks    int // requests for rosters under way
+	stage   lifecycle
+	fitness eligibility
+	clock   clocks.Check
+	search  *search.Search
+	views   views
+	table   *holders.Table
+	parked  parked
+	spread  spread
+	catchUp catchUp
+	outbox  unsentEvents
 }
 
 // published is what other goroutines read.
@@ -107,17 +107,17 @@ func New(o Options) (*Ring, error) {
 	}
 	r := &Ring{
 		o: o, box: inbox.New(o.ID, o.Now), keys: o.Keys,
-		events: make(chan register.Event, 64), control: make(chan func()), running: make(chan struct{}),
+		events: make(chan holders.Event, 64), control: make(chan func()), running: make(chan struct{}),
 		members: make(map[string]*member),
-		spread:  spread{marks: make(map[exchange.Occurrence]register.Mark)},
+		spread:  spread{marks: make(map[exchange.Occurrence]holders.Mark)},
 	}
 	r.search = r.newSearch()
-	limits := register.DefaultLimits
+	limits := holders.DefaultLimits
 	limits.Owner = func(key job.Key) string {
 		held, _ := r.roster.Load().Find(key)
 		return held.Owner
 	}
-	r.register = register.New(o.ID, limits)
+	r.table = holders.New(o.ID, limits)
 	r.own = meta.Meta{
 		Name: o.Name, Version: o.Version, Weight: o.Weight,
 		Labels: o.Labels, Keys: keys.Fingerprints(o.Keys), Rules: o.Rules,
@@ -137,7 +137,7 @@ func New(o Options) (*Ring, error) {
 }
 
 // Events returns the channel of events for the engine. A slow reader delays only these events.
-func (r *Ring) Events() <-chan register.Event { return r.events }
+func (r *Ring) Events() <-chan holders.Event { return r.events }
 
 // Snapshot returns the current state of the ring, or the last one before Run ended.
 func (r *Ring) Snapshot() *Snapshot {
@@ -153,7 +153,7 @@ func (r *Ring) Snapshot() *Snapshot {
 // Take carries out effects of the engine. The results of claims are events. A daemon also uses
 // it to report its runs of the last day when it starts, and the occurrences that the voters
 // granted it.
-func (r *Ring) Take(effects ...register.Effect) {
+func (r *Ring) Take(effects ...holders.Effect) {
 	r.box.Put(func(c *inbox.Contents) { c.Effects = append(c.Effects, effects...) })
 }
 
@@ -218,8 +218,8 @@ func (r *Ring) Run(ctx context.Context) {
 	defer r.outbox.timer.Stop()
 	for {
 		r.reportMembership()
-		var send chan<- register.Event
-		var next register.Event
+		var send chan<- holders.Event
+		var next holders.Event
 		if len(r.outbox.queue) > 0 {
 			send, next = r.events, r.outbox.queue[0]
 		}
@@ -295,18 +295,18 @@ func (r *Ring) process(c inbox.Contents) {
 }
 
 // carryOut carries out effects of the engine, apart from claims, which it returns.
-func (r *Ring) carryOut(effects []register.Effect) (claims []register.Claim) {
+func (r *Ring) carryOut(effects []holders.Effect) (claims []holders.Claim) {
 	for _, e := range effects {
 		switch e := e.(type) {
-		case register.Holdings:
+		case holders.Holdings:
 			r.hold(e.Holdings)
 		case exchange.Progress:
-			m, news := r.register.Progress(e, r.o.Now())
+			m, news := r.table.Progress(e, r.o.Now())
 			r.announce(m)
 			r.report(news)
-		case register.Claim:
+		case holders.Claim:
 			claims = append(claims, e)
-		case register.Unstarted:
+		case holders.Unstarted:
 			if r.stage.exit == departing {
 				r.broadcastFinal(e)
 			}

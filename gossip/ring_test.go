@@ -15,8 +15,8 @@ import (
 
 	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/filetest"
+	"github.com/cronring/cronring/gossip/holders"
 	"github.com/cronring/cronring/gossip/link"
-	"github.com/cronring/cronring/gossip/register"
 	"github.com/cronring/cronring/gossip/wire"
 )
 
@@ -105,7 +105,7 @@ func TestNewestSurvivesOnDisk(t *testing.T) {
 		r.ring(3)
 		o, later := occurrence(7), occurrence(8)
 		take := func(o exchange.Occurrence) {
-			r.members[2].Take(register.Claim{Occurrence: o})
+			r.members[2].Take(holders.Claim{Occurrence: o})
 			r.await(time.Second, "others hear of it", func() bool { return r.members[0].heardOthers(o) && r.members[1].heardOthers(o) })
 		}
 		take(o)
@@ -254,7 +254,7 @@ func TestFinalStateOfAnEarlierMembership(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.agree(time.Minute, r.members)
-		final, _ := register.AppendMarks(wire.AppendTime(nil, before), nil, packetRoom)
+		final, _ := holders.AppendMarks(wire.AppendTime(nil, before), nil, packetRoom)
 		to := link.Peer{ID: other.id, Addr: linkAddr(other.addr, other.addr.Port()+1)}
 		if _, err := h.o.Link.Ask(t.Context(), to, verbConfirm, final); err != nil {
 			t.Fatal(err)

@@ -15,8 +15,8 @@ import (
 
 	"github.com/hashicorp/memberlist"
 
+	"github.com/cronring/cronring/gossip/holders"
 	"github.com/cronring/cronring/gossip/meta"
-	"github.com/cronring/cronring/gossip/register"
 )
 
 // recorded is the traffic that an attacker on the network has stored.
@@ -191,7 +191,7 @@ func TestStrangerReplays(t *testing.T) {
 		kept := r.net.record()
 		r.ring(4)
 		o := occurrence(7)
-		r.members[1].Take(register.Claim{Occurrence: o})
+		r.members[1].Take(holders.Claim{Occurrence: o})
 		time.Sleep(2 * time.Minute)
 		r.members[2].Drain(context.Background())
 		r.members[2].Join(context.Background())
@@ -304,8 +304,8 @@ func TestKeysRotated(t *testing.T) {
 		time.Sleep(time.Minute)
 		r.agree(time.Second, r.members[:4])
 		o := occurrence(7)
-		r.members[0].Take(register.Claim{Occurrence: o})
-		r.members[1].Take(register.Claim{Occurrence: o})
-		r.granted(r.members[1], o, register.Refused)
+		r.members[0].Take(holders.Claim{Occurrence: o})
+		r.members[1].Take(holders.Claim{Occurrence: o})
+		r.granted(r.members[1], o, holders.Refused)
 	})
 }

@@ -23,11 +23,11 @@ import (
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/gossip/holders"
 	"github.com/cronring/cronring/gossip/keys"
 	"github.com/cronring/cronring/gossip/link"
 	"github.com/cronring/cronring/gossip/link/linktest"
 	"github.com/cronring/cronring/gossip/meta"
-	"github.com/cronring/cronring/gossip/register"
 )
 
 // network is one in memory that loses packets, and can be cut.
@@ -245,9 +245,9 @@ type testMember struct {
 	stop     func()
 
 	mu        sync.Mutex
-	last      *register.Membership
+	last      *holders.Membership
 	newest    map[job.Key]time.Time
-	events    []register.Event    // others than Ring
+	events    []holders.Event     // others than Ring
 	holding   []catalog.Holding   // its ring jobs when it starts
 	unstarted []exchange.Progress // occurrences that it has not begun when it leaves
 	mute      bool                // its engine does not answer
@@ -333,7 +333,7 @@ func (h *testMember) run(o Options, linked func(context.Context)) *testMember {
 	}
 	h.Ring = r
 	if h.holding != nil {
-		r.Take(register.Holdings{Holdings: h.holding})
+		r.Take(holders.Holdings{Holdings: h.holding})
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
@@ -356,13 +356,13 @@ func (h *testMember) run(o Options, linked func(context.Context)) *testMember {
 	return h
 }
 
-func (h *testMember) take(e register.Event) {
-	if _, ok := e.(register.Departing); ok && !h.mute {
-		h.Take(register.Unstarted{Occurrences: h.unstarted})
+func (h *testMember) take(e holders.Event) {
+	if _, ok := e.(holders.Departing); ok && !h.mute {
+		h.Take(holders.Unstarted{Occurrences: h.unstarted})
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	r, ok := e.(register.Ring)
+	r, ok := e.(holders.Ring)
 	if !ok {
 		h.events = append(h.events, e)
 		return
@@ -400,7 +400,7 @@ func (h *testMember) changes() int {
 }
 
 // of returns what the host's engine heard of a member last.
-func (h *testMember) of(id string) (register.Member, bool) {
+func (h *testMember) of(id string) (holders.Member, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.last != nil {
@@ -410,7 +410,7 @@ func (h *testMember) of(id string) (register.Member, bool) {
 			}
 		}
 	}
-	return register.Member{}, false
+	return holders.Member{}, false
 }
 
 func (h *testMember) view(id string) View {

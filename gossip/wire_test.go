@@ -8,8 +8,8 @@ import (
 
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/gossip/holders"
 	"github.com/cronring/cronring/gossip/link"
-	"github.com/cronring/cronring/gossip/register"
 	"github.com/cronring/cronring/gossip/roster"
 )
 
@@ -44,14 +44,14 @@ func TestRosterDifference(t *testing.T) {
 	for _, n := range []int{0, 1, 100, 20000} {
 		ours := someRoster(n)
 		changed := slices.Clone(ours.Entries)
-		want := map[job.Key]register.Lack{}
+		want := map[job.Key]holders.Lack{}
 		for i := 0; i < len(changed); i += 50 {
 			ours := changed[i].Hash
 			changed[i].Hash[3]++
-			want[changed[i].Key] = register.Lack{Ours: ours, Theirs: changed[i].Hash, Since: noon}
+			want[changed[i].Key] = holders.Lack{Ours: ours, Theirs: changed[i].Hash, Since: noon}
 		}
 		if n > 2 {
-			want[changed[n-1].Key] = register.Lack{Ours: ours.Entries[n-1].Hash, Since: noon}
+			want[changed[n-1].Key] = holders.Lack{Ours: ours.Entries[n-1].Hash, Since: noon}
 			changed = changed[:n-1]
 		}
 		changed = append(changed, catalog.Holding{Key: numbered(3), Hash: numbered(3)})

@@ -18,18 +18,18 @@ import (
 	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/claims"
-	"github.com/cronring/cronring/gossip/register"
+	"github.com/cronring/cronring/gossip/holders"
 )
 
 // fromRing and toRing are messages between the ring of a host and its other members.
 type (
 	fromRing struct {
 		event.Event
-		received register.Event
+		received holders.Event
 	}
 	toRing struct {
 		effect.Effect
-		sent register.Effect
+		sent holders.Effect
 	}
 )
 
@@ -366,11 +366,11 @@ func (h *simHost) notify(e effect.Effect) string {
 	return fmt.Sprintf("  %T", e)
 }
 
-func (h *simHost) tellRing(e register.Effect) string {
+func (h *simHost) tellRing(e holders.Effect) string {
 	switch e := e.(type) {
-	case register.Claim:
+	case holders.Claim:
 		return h.tellClaim(e)
-	case register.Unstarted:
+	case holders.Unstarted:
 		line := fmt.Sprintf("  unstarted %d", len(e.Occurrences))
 		for _, o := range e.Occurrences {
 			slot, _ := h.engine.jobs.FindRing(o.Key)
@@ -380,13 +380,13 @@ func (h *simHost) tellRing(e register.Effect) string {
 	case exchange.Progress:
 		slot, _ := h.engine.jobs.FindRing(e.Key)
 		return fmt.Sprintf("  %s %s %s", []string{"", "take", "begin", "over"}[e.Phase], h.engine.jobs.ID(slot), h.clock(e.Time()))
-	case register.Holdings:
+	case holders.Holdings:
 		return fmt.Sprintf("  hold %d", len(e.Holdings))
 	}
 	return fmt.Sprintf("  %T", e)
 }
 
-func (h *simHost) tellClaim(c register.Claim) string {
+func (h *simHost) tellClaim(c holders.Claim) string {
 	slot, _ := h.engine.jobs.FindRing(c.Key)
 	line := fmt.Sprintf("%s claim %s %s", h.clock(h.now.Wall), h.engine.jobs.ID(slot), h.clock(c.Time()))
 	for _, x := range []struct {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/gossip/register"
+	"github.com/cronring/cronring/gossip/holders"
 )
 
 // This file is what package gossip is to a real daemon: it sends the messages between the
@@ -23,34 +23,34 @@ const newestTime = 10 * time.Second
 // mostMarks is more than a simulated ring has.
 const mostMarks = 1 << 20
 
-func (n *simMember) carryOut(e register.Effect) {
+func (n *simMember) carryOut(e holders.Effect) {
 	switch e := e.(type) {
-	case register.Holdings:
+	case holders.Holdings:
 		n.hold(e)
-	case register.Claim:
+	case holders.Claim:
 		n.claim(e)
 	case exchange.Progress:
 		n.progress(e)
-	case register.Unstarted:
+	case holders.Unstarted:
 		n.farewell(e)
 	}
 }
 
 // tellRing passes an event of the ring to the engine.
-func (n *simMember) tellRing(e register.Event) { n.notify(fromRing{received: e}) }
+func (n *simMember) tellRing(e holders.Event) { n.notify(fromRing{received: e}) }
 
-// report passes changes of the register to the engine.
-func (n *simMember) report(c register.Changes) {
+// report passes changes of the table to the engine.
+func (n *simMember) report(c holders.Changes) {
 	if len(c.Others)+len(c.Yielded)+len(c.Doubled)+len(c.Orphans) == 0 {
 		return
 	}
-	for _, all := range [][]register.Report{c.Yielded, c.Doubled, c.Orphans} {
+	for _, all := range [][]holders.Report{c.Yielded, c.Doubled, c.Orphans} {
 		for i := range all {
 			all[i].Host, all[i].Left = all[i].Member, all[i].GivenUp || !all[i].Asks && n.parted[all[i].Member]
 		}
 	}
 	for _, x := range c.Doubled {
-		if own, ok := n.register.Own(x.Occurrence); ok {
+		if own, ok := n.table.Own(x.Occurrence); ok {
 			n.reportDouble(n.sim.of(x.Member), own)
 		}
 	}
@@ -58,40 +58,40 @@ func (n *simMember) report(c register.Changes) {
 }
 
 // reportDouble sends a mark to the member whose run it doubles, once that one is alive.
-func (n *simMember) reportDouble(to *simMember, own register.Mark) {
+func (n *simMember) reportDouble(to *simMember, own holders.Mark) {
 	if _, lives := n.heard[to.id]; !lives || !n.sim.connected(n, to) || to.paused {
 		n.soon(time.Second, func() { n.reportDouble(to, own) })
 		return
 	}
 	n.send(to, func() {
 		if to.counts(n.id, own.Occurrence) {
-			to.report(to.register.LearnDoubles([]register.Mark{own}, to.clock()))
+			to.report(to.table.LearnDoubles([]holders.Mark{own}, to.clock()))
 		}
 	})
 }
 
 // remember announces what a member that starts has in its history.
 func (n *simMember) remember() {
-	before := n.register
-	n.register = register.New(n.id, register.DefaultLimits)
+	before := n.table
+	n.table = holders.New(n.id, holders.DefaultLimits)
 	if before == nil {
 		return
 	}
-	n.register.Advance(n.saved, n.clock())
+	n.table.Advance(n.saved, n.clock())
 	for _, o := range slices.SortedFunc(maps.Keys(n.stored), exchange.Occurrence.Compare) {
 		if m, ok := before.Own(o); ok {
-			n.register.Progress(exchange.Progress{Occurrence: o, Phase: m.Phase, Vanished: m.Vanished, Attempt: m.Attempt, Lost: m.Lost, Run: m.Run}, n.clock())
+			n.table.Progress(exchange.Progress{Occurrence: o, Phase: m.Phase, Vanished: m.Vanished, Attempt: m.Attempt, Lost: m.Lost, Run: m.Run}, n.clock())
 		}
 	}
 }
 
 // ownMarks returns the marks of what a member took itself.
-func (n *simMember) ownMarks() []register.Mark {
-	return slices.DeleteFunc(n.register.Marks(time.Time{}, mostMarks), func(m register.Mark) bool { return m.Member != n.id })
+func (n *simMember) ownMarks() []holders.Mark {
+	return slices.DeleteFunc(n.table.Marks(time.Time{}, mostMarks), func(m holders.Mark) bool { return m.Member != n.id })
 }
 
 // hold publishes the jobs that a member has.
-func (n *simMember) hold(e register.Holdings) {
+func (n *simMember) hold(e holders.Holdings) {
 	if n.joined {
 		n.meta.edited = n.clock()
 	}
@@ -120,7 +120,7 @@ func (n *simMember) beat() {
 	}
 	n.announce()
 	if n.sim.now.Sub(n.savedAt) >= newestTime {
-		n.saved, n.savedAt = n.register.Newest(time.Time{}), n.sim.now
+		n.saved, n.savedAt = n.table.Newest(time.Time{}), n.sim.now
 	}
 	for _, id := range slices.Sorted(maps.Keys(n.heard)) {
 		if n.sim.now.Sub(n.heard[id]) > deadIn {
@@ -141,12 +141,12 @@ func (n *simMember) hear(m meta) {
 	_, alive := n.heard[m.id]
 	n.heard[m.id], n.peers[m.id] = n.sim.now, m
 	if known && alive && m.since.After(was.since) { // it was restarted
-		n.report(register.Changes{Orphans: n.register.Lose(m.id)})
+		n.report(holders.Changes{Orphans: n.table.Lose(m.id)})
 		alive = false
 	}
 	if !alive {
 		n.came[m.id] = n.sim.now
-		n.register.Regain(m.id)
+		n.table.Regain(m.id)
 		n.sync(n.sim.of(m.id), 5*time.Minute)
 	}
 	if !alive || was.drains != m.drains || !maps.Equal(was.held, m.held) {
@@ -159,7 +159,7 @@ func (n *simMember) bury(id string) {
 	n.sim.say("%s: %s is dead", n.id, id)
 	delete(n.heard, id)
 	n.view()
-	n.report(register.Changes{Orphans: n.register.Lose(id)})
+	n.report(holders.Changes{Orphans: n.table.Lose(id)})
 }
 
 // view passes the current membership to the engine.
@@ -167,14 +167,14 @@ func (n *simMember) view() {
 	if !n.joined {
 		return
 	}
-	m := &register.Membership{Self: n.id, HoldOff: 2 * time.Second}
+	m := &holders.Membership{Self: n.id, HoldOff: 2 * time.Second}
 	all := []meta{n.meta}
 	for id := range n.heard {
 		all = append(all, n.peers[id])
 	}
 	slices.SortFunc(all, func(a, b meta) int { return strings.Compare(a.id, b.id) })
 	for _, x := range all {
-		member := register.Member{ID: x.id, Name: x.id, Labels: x.labels, Weight: 1, Draining: x.drains}
+		member := holders.Member{ID: x.id, Name: x.id, Labels: x.labels, Weight: 1, Draining: x.drains}
 		if x.id == n.id {
 			member.Draining = n.idle
 		} else {
@@ -183,18 +183,18 @@ func (n *simMember) view() {
 		m.Members = append(m.Members, member)
 	}
 	newest := map[job.Key]time.Time{}
-	for _, x := range n.register.Newest(time.Time{}) {
+	for _, x := range n.table.Newest(time.Time{}) {
 		newest[x.Key] = x.Time()
 	}
-	n.tellRing(register.Ring{Membership: m, Newest: newest})
+	n.tellRing(holders.Ring{Membership: m, Newest: newest})
 }
 
 // compare records how a member's jobs differ from this one's, and since when.
-func (n *simMember) compare(x meta) map[job.Key]register.Lack {
-	lacks := map[job.Key]register.Lack{}
+func (n *simMember) compare(x meta) map[job.Key]holders.Lack {
+	lacks := map[job.Key]holders.Lack{}
 	for key, hash := range n.meta.held {
 		if other := x.held[key]; other != hash {
-			lack := register.Lack{Ours: hash, Theirs: other, Since: n.clock()}
+			lack := holders.Lack{Ours: hash, Theirs: other, Since: n.clock()}
 			if was, ok := n.lacks[x.id][key]; ok && was.Ours == lack.Ours && was.Theirs == lack.Theirs {
 				lack.Since = was.Since
 			}
@@ -209,10 +209,10 @@ func (n *simMember) compare(x meta) map[job.Key]register.Lack {
 func (n *simMember) sync(to *simMember, age time.Duration) {
 	push := func(from, to *simMember) {
 		since := from.clock().Add(-age)
-		marks, newest := from.register.Marks(since, mostMarks), from.register.Newest(since)
+		marks, newest := from.table.Marks(since, mostMarks), from.table.Newest(since)
 		from.send(to, func() {
 			to.learn(marks...)
-			to.register.Advance(slices.DeleteFunc(newest, func(m register.Mark) bool { return !to.counts(m.Member, m.Occurrence) }), to.clock())
+			to.table.Advance(slices.DeleteFunc(newest, func(m holders.Mark) bool { return !to.counts(m.Member, m.Occurrence) }), to.clock())
 		})
 	}
 	push(n, to)
@@ -221,10 +221,10 @@ func (n *simMember) sync(to *simMember, age time.Duration) {
 
 // learn applies marks of other members, as far as they count. Like package gossip it parks those of
 // members whose jobs are not known yet, and applies them before later ones.
-func (n *simMember) learn(marks ...register.Mark) {
+func (n *simMember) learn(marks ...holders.Mark) {
 	waited := len(n.parked) > 0
 	marks, n.parked = append(n.parked, marks...), nil
-	var counted []register.Mark
+	var counted []holders.Mark
 	for _, m := range marks {
 		if _, alive := n.heard[m.Member]; !alive && !n.joined && m.Member != n.id {
 			if n.parked = append(n.parked, m); !waited && len(n.parked) == 1 {
@@ -234,14 +234,14 @@ func (n *simMember) learn(marks ...register.Mark) {
 			counted = append(counted, m)
 		}
 	}
-	n.report(n.register.Learn(counted, n.clock()))
+	n.report(n.table.Learn(counted, n.clock()))
 }
 
 // counts reports whether a member's messages about an occurrence count for this one.
 func (n *simMember) counts(id string, o exchange.Occurrence) bool {
 	_, holds := n.meta.held[o.Key]
 	_, alive := n.heard[id]
-	if id == n.id || !holds || !alive && !n.parted[id] || n.register.Holder(o) == id {
+	if id == n.id || !holds || !alive && !n.parted[id] || n.table.Holder(o) == id {
 		return true
 	}
 	lack, lacks := n.compare(n.peers[id])[o.Key]
@@ -250,8 +250,8 @@ func (n *simMember) counts(id string, o exchange.Occurrence) bool {
 
 // dated corrects since when another member's entry differs, if this one noticed it when
 // it joined.
-func (n *simMember) dated(lack register.Lack, id string, key job.Key) register.Lack {
-	if lack.Since.After(n.joinedAt.Add(register.RolloutTime)) {
+func (n *simMember) dated(lack holders.Lack, id string, key job.Key) holders.Lack {
+	if lack.Since.After(n.joinedAt.Add(holders.RolloutTime)) {
 		return lack
 	}
 	edited, confirmed := n.meta.edited, false
@@ -271,7 +271,7 @@ func (n *simMember) dated(lack register.Lack, id string, key job.Key) register.L
 }
 
 // claim sends a claim to all live members, or to the voters.
-func (n *simMember) claim(c register.Claim) {
+func (n *simMember) claim(c holders.Claim) {
 	o := c.Occurrence
 	n.views[o], n.claimed[o] = map[string]bool{n.id: true}, n.sim.now
 	peers := slices.Sorted(maps.Keys(n.heard))
@@ -283,75 +283,75 @@ func (n *simMember) claim(c register.Claim) {
 		n.vote(c)
 		return
 	case n.parting:
-		n.tellRing(register.Claimed{Occurrence: o, Grant: register.Postponed})
+		n.tellRing(holders.Claimed{Occurrence: o, Grant: holders.Postponed})
 		return
 	}
-	q, out := n.register.Ask(o, c.Again, peers, n.clock())
-	if n.decided(out); out.Grant != register.Undecided {
+	q, out := n.table.Ask(o, c.Again, peers, n.clock())
+	if n.decided(out); out.Grant != holders.Undecided {
 		return
 	}
 	for _, id := range peers {
 		to := n.sim.of(id)
 		n.send(to, func() {
-			a := register.Answer{Occurrence: o, Serial: q.Serial, Reply: register.Free}
+			a := holders.Answer{Occurrence: o, Serial: q.Serial, Reply: holders.Free}
 			if to.counts(n.id, o) {
-				a = to.register.Answer(n.id, q, to.clock())
+				a = to.table.Answer(n.id, q, to.clock())
 			}
 			to.send(n, func() { n.receive(id, a) })
 		})
 	}
 	n.soon(patience, func() {
 		for _, id := range peers {
-			n.receive(id, register.Answer{Occurrence: o, Serial: q.Serial, Reply: register.Silent})
+			n.receive(id, holders.Answer{Occurrence: o, Serial: q.Serial, Reply: holders.Silent})
 		}
 	})
 }
 
 // receive handles the answer of a member to a claim.
-func (n *simMember) receive(from string, a register.Answer) {
+func (n *simMember) receive(from string, a holders.Answer) {
 	by := from
-	if a.Reply == register.Known {
+	if a.Reply == holders.Known {
 		by = a.Mark.Member
 	}
-	if a.Reply != register.Silent && !n.counts(by, a.Occurrence) {
-		a = register.Answer{Occurrence: a.Occurrence, Serial: a.Serial, Reply: register.Free}
+	if a.Reply != holders.Silent && !n.counts(by, a.Occurrence) {
+		a = holders.Answer{Occurrence: a.Occurrence, Serial: a.Serial, Reply: holders.Free}
 	}
-	out, changes := n.register.Receive(from, a, n.clock())
+	out, changes := n.table.Receive(from, a, n.clock())
 	n.decided(out)
 	n.report(changes)
 }
 
 // decided passes the decision on a claim to the engine, and announces a grant.
-func (n *simMember) decided(c register.Claimed) {
-	if c.Grant == register.Undecided {
+func (n *simMember) decided(c holders.Claimed) {
+	if c.Grant == holders.Undecided {
 		return
 	}
-	if m, ok := n.register.Own(c.Occurrence); ok && c.Grant == register.Granted {
+	if m, ok := n.table.Own(c.Occurrence); ok && c.Grant == holders.Granted {
 		n.post(func(to *simMember) { to.learn(m) })
 	}
 	n.tellRing(c)
 }
 
 func (n *simMember) progress(p exchange.Progress) {
-	m, changes := n.register.Progress(p, n.clock())
+	m, changes := n.table.Progress(p, n.clock())
 	n.post(func(to *simMember) { to.learn(m) })
 	n.report(changes)
 }
 
 // farewell broadcasts the final state of this member, and leaves. Like package gossip it waits for
 // all members, but not long once one has confirmed, and longer if none has confirmed what it gives up.
-func (n *simMember) farewell(u register.Unstarted) {
+func (n *simMember) farewell(u holders.Unstarted) {
 	n.sim.given += len(u.Occurrences)
 	given := map[exchange.Occurrence]bool{}
 	for _, x := range u.Occurrences {
 		n.sim.gaveUp[givenUp{x.Occurrence, n.id}] = true
-		by := n.register.Holder(x.Occurrence)
+		by := n.table.Holder(x.Occurrence)
 		if _, alive := n.heard[by]; by == "" || by == n.id || !alive {
-			n.register.Progress(x, n.clock())
+			n.table.Progress(x, n.clock())
 			given[x.Occurrence] = true
 		}
 	}
-	own := slices.DeleteFunc(n.ownMarks(), func(m register.Mark) bool {
+	own := slices.DeleteFunc(n.ownMarks(), func(m holders.Mark) bool {
 		return m.Phase == exchange.Over && n.clock().Sub(m.Time()) >= time.Minute
 	})
 	for i := range own {
@@ -400,10 +400,10 @@ func (n *simMember) insistWith(to *simMember, do func(to *simMember)) {
 }
 
 // vote sends a claim to the ledger of the voters.
-func (n *simMember) vote(c register.Claim) {
+func (n *simMember) vote(c holders.Claim) {
 	s, o := n.sim, c.Occurrence
 	if !n.quorum() {
-		n.soon(time.Second, func() { n.tellRing(register.Claimed{Occurrence: o, Grant: register.Postponed}) })
+		n.soon(time.Second, func() { n.tellRing(holders.Claimed{Occurrence: o, Grant: holders.Postponed}) })
 		return
 	}
 	alive, life := maps.Clone(n.views[o]), n.life
@@ -429,16 +429,16 @@ func (n *simMember) vote(c register.Claim) {
 		n.soon(0, func() {
 			switch {
 			case !n.quorum() || s.lost(n):
-				n.tellRing(register.Claimed{Occurrence: o, Grant: register.Postponed})
+				n.tellRing(holders.Claimed{Occurrence: o, Grant: holders.Postponed})
 			case g.by == n.id:
 				n.views[o], n.claimed[o] = g.saw, g.at
 				n.progress(exchange.Progress{Occurrence: o, Phase: exchange.Taken})
-				n.tellRing(register.Claimed{Occurrence: o, Grant: register.Granted, Token: g.token})
+				n.tellRing(holders.Claimed{Occurrence: o, Grant: holders.Granted, Token: g.token})
 			default:
-				held := register.Mark{Occurrence: o, Member: g.by, Phase: exchange.Taken}
+				held := holders.Mark{Occurrence: o, Member: g.by, Phase: exchange.Taken}
 				n.send(s.of(g.by), func() { s.of(g.by).learn(held) })
 				n.soon(refusalDelay, func() { n.learn(held) })
-				n.tellRing(register.Claimed{Occurrence: o, Grant: register.Refused, By: g.by})
+				n.tellRing(holders.Claimed{Occurrence: o, Grant: holders.Refused, By: g.by})
 			}
 		})
 	})
@@ -508,5 +508,5 @@ func (n *simMember) leave() {
 	}
 	n.left, n.leftAt, n.joined = true, n.sim.now, false
 	n.sim.count()
-	n.tellRing(register.Ring{})
+	n.tellRing(holders.Ring{})
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/gossip/register"
+	"github.com/cronring/cronring/gossip/holders"
 )
 
 // Timing of the members of a simulated ring.
@@ -282,22 +282,22 @@ type simMember struct {
 	rivals  map[job.Key]bool // jobs for which it has a different entry
 	version int              // version of its texts
 
-	meta     meta
-	peers    map[string]meta
-	lacks    map[string]map[job.Key]register.Lack // differences between other members' jobs and its own
-	idle     bool                                 // its engine takes nothing new
-	heard    map[string]time.Time                 // when it last received a message from each live member
-	came     map[string]time.Time                 // when each of them became alive
-	parted   map[string]bool                      // members that announced that they leave
-	parked   []register.Mark                      // of members whose jobs are not known yet
-	register *register.Register
-	views    map[exchange.Occurrence]map[string]bool // members that it saw at its newest claim
-	claimed  map[exchange.Occurrence]time.Time
-	stored   map[exchange.Occurrence]bool // its history has a decision
-	parting  bool                         // its final state was broadcast
-	untold   int                          // messages that it repeats until they are received
-	saved    []register.Mark              // on disk: the newest occurrences
-	savedAt  time.Time
+	meta    meta
+	peers   map[string]meta
+	lacks   map[string]map[job.Key]holders.Lack // differences between other members' jobs and its own
+	idle    bool                                // its engine takes nothing new
+	heard   map[string]time.Time                // when it last received a message from each live member
+	came    map[string]time.Time                // when each of them became alive
+	parted  map[string]bool                     // members that announced that they leave
+	parked  []holders.Mark                      // of members whose jobs are not known yet
+	table   *holders.Table
+	views   map[exchange.Occurrence]map[string]bool // members that it saw at its newest claim
+	claimed map[exchange.Occurrence]time.Time
+	stored  map[exchange.Occurrence]bool // its history has a decision
+	parting bool                         // its final state was broadcast
+	untold  int                          // messages that it repeats until they are received
+	saved   []holders.Mark               // on disk: the newest occurrences
+	savedAt time.Time
 }
 
 func (s *simRing) in(d time.Duration, do func()) {
@@ -411,7 +411,7 @@ func (n *simMember) boot() {
 	n.parted, n.parked = map[string]bool{}, nil
 	n.remember()
 	n.untold = 0
-	n.lacks, n.idle = map[string]map[job.Key]register.Lack{}, false
+	n.lacks, n.idle = map[string]map[job.Key]holders.Lack{}, false
 	n.meta = meta{id: n.id, labels: n.labels, drains: true, since: n.clock()}
 	n.crontabs, n.version = n.parse(n.own(n.sim.texts)), n.sim.version
 	n.sim.count()
@@ -469,7 +469,7 @@ func (n *simMember) fact(r job.Record) {
 			s.doubled[o] = map[string]bool{}
 		}
 		s.doubled[o][n.id] = true
-	case r.Kind == job.Dropped && r.Reason == job.OtherMember && s.rivaled[o] && (!n.joined || r.At.Before(n.joinedAt.Add(register.RolloutTime))):
+	case r.Kind == job.Dropped && r.Reason == job.OtherMember && s.rivaled[o] && (!n.joined || r.At.Before(n.joinedAt.Add(holders.RolloutTime))):
 		s.skipped[o] = true // a member that has just started takes a claim for any entry as one for its own
 	case r.Kind == job.Decided:
 		n.stored[o] = true
@@ -543,8 +543,8 @@ func (n *simMember) part() {
 	n.drains()
 	n.soon(settle, func() {
 		n.parting = true
-		n.register.Abandon()
-		n.tellRing(register.Departing{})
+		n.table.Abandon()
+		n.tellRing(holders.Departing{})
 	})
 }
 
@@ -669,7 +669,7 @@ func simulateRing(t *testing.T, seed uint64, verbose bool) (given int) {
 	}
 	s.run(20 * time.Second)
 	if s.faults.rivals {
-		s.run(register.RolloutTime) // different entries count as the same job for this time
+		s.run(holders.RolloutTime) // different entries count as the same job for this time
 	}
 	from := s.now
 	for range 12 {
@@ -854,7 +854,7 @@ func (s *simRing) judgeOne(id job.ID, o exchange.Occurrence, until time.Time) {
 	// The claim of an unreachable member counts for any entry, and any claim may count for a
 	// member that joined less than a minute ago.
 	unsure := s.rivaled[o] && (s.faults.cuts || slices.ContainsFunc(s.nodes, func(n *simMember) bool {
-		return n.joinedAt.Before(o.Time().Add(10*time.Second)) && n.joinedAt.Add(register.RolloutTime+10*time.Second).After(o.Time())
+		return n.joinedAt.Before(o.Time().Add(10*time.Second)) && n.joinedAt.Add(holders.RolloutTime+10*time.Second).After(o.Time())
 	}))
 	switch {
 	case len(firsts) == 0 && !s.skipped[o] && !unsure && !s.waits(id, o, false) && !s.nobodyFits(id, o.Time()):

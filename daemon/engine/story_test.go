@@ -22,7 +22,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine/slots"
 	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/gossip/register"
+	"github.com/cronring/cronring/gossip/holders"
 )
 
 var update = flag.Bool("update", false, "write what the stories really say")
@@ -381,7 +381,7 @@ func (s *story) ring(words []string) {
 }
 
 func (s *story) members(words []string) {
-	m, newest := &register.Membership{Self: "box"}, map[job.Key]time.Time{}
+	m, newest := &holders.Membership{Self: "box"}, map[job.Key]time.Time{}
 	s.hosts = map[string]string{}
 	for _, word := range words {
 		key, value, _ := strings.Cut(word, "=")
@@ -398,9 +398,9 @@ func (s *story) members(words []string) {
 			continue
 		}
 		parts := strings.Split(word, ",")
-		x := register.Member{
+		x := holders.Member{
 			ID: parts[0], Name: parts[0] + ".example.org", Weight: 1,
-			Labels: map[string]string{}, Lacks: map[job.Key]register.Lack{},
+			Labels: map[string]string{}, Lacks: map[job.Key]holders.Lack{},
 		}
 		for _, part := range parts[1:] {
 			if label, value, ok := strings.Cut(part, ":"); ok && !strings.Contains(label, "=") {
@@ -412,9 +412,9 @@ func (s *story) members(words []string) {
 			case "draining":
 				x.Draining = true
 			case "lacks":
-				x.Lacks[s.ringKey(value)] = register.Lack{Ours: job.Key{1}}
+				x.Lacks[s.ringKey(value)] = holders.Lack{Ours: job.Key{1}}
 			case "differs":
-				x.Lacks[s.ringKey(value)] = register.Lack{Ours: job.Key{1}, Theirs: job.Key{2}}
+				x.Lacks[s.ringKey(value)] = holders.Lack{Ours: job.Key{1}, Theirs: job.Key{2}}
 			default:
 				s.t.Fatalf("story: no such word of a member: %s", part)
 			}
@@ -422,7 +422,7 @@ func (s *story) members(words []string) {
 		m.Members = append(m.Members, x)
 		s.hosts[x.ID] = x.Name
 	}
-	s.w.step(fromRing{received: register.Ring{Membership: m, Newest: newest}})
+	s.w.step(fromRing{received: holders.Ring{Membership: m, Newest: newest}})
 }
 
 // ringKey returns the ring key of an installed job, or else of a job of root elsewhere.
@@ -445,48 +445,48 @@ func (s *story) ringEvent(words []string) {
 		if len(words) > 5 {
 			x.Attempt, x.Lost = uint16(s.run(words[5])), uint8(s.run(words[6]))
 		}
-		s.w.step(fromRing{received: register.Changes{Orphans: []register.Report{x}}})
+		s.w.step(fromRing{received: holders.Changes{Orphans: []holders.Report{x}}})
 		return
 	case "left":
 		x := s.report(words[1], words[2], words[3], exchange.Taken)
 		x.Attempt, x.Lost, x.Left = uint16(s.run(words[4])), uint8(s.run(words[5])), true
-		s.w.step(fromRing{received: register.Changes{Orphans: []register.Report{x}}})
+		s.w.step(fromRing{received: holders.Changes{Orphans: []holders.Report{x}}})
 		return
 	case "depart":
-		s.w.step(fromRing{received: register.Departing{}})
+		s.w.step(fromRing{received: holders.Departing{}})
 		return
 	}
 	o := exchange.OccurrenceOf(s.ringKey(words[1]), s.time(words[2]))
 	switch words[0] {
 	case "took":
-		s.w.step(fromRing{received: register.Changes{Others: []exchange.Occurrence{o}}})
+		s.w.step(fromRing{received: holders.Changes{Others: []exchange.Occurrence{o}}})
 	case "deprived":
-		s.w.step(fromRing{received: register.Changes{Yielded: []register.Report{s.report(words[3], words[1], words[2], exchange.Taken)}}})
+		s.w.step(fromRing{received: holders.Changes{Yielded: []holders.Report{s.report(words[3], words[1], words[2], exchange.Taken)}}})
 	case "doubled":
 		x := s.report(words[3], words[1], words[2], exchange.Begun)
 		x.Run, x.Host = 7, words[3]
-		s.w.step(fromRing{received: register.Changes{Doubled: []register.Report{x}}})
+		s.w.step(fromRing{received: holders.Changes{Doubled: []holders.Report{x}}})
 	case "claim":
-		c := register.Claimed{Occurrence: o}
+		c := holders.Claimed{Occurrence: o}
 		grant, value, _ := strings.Cut(words[3], "=")
 		switch grant {
 		case "granted":
-			c.Grant = register.Granted
+			c.Grant = holders.Granted
 			if value != "" {
 				c.Token = uint64(s.run(value))
 			}
 		case "refused":
-			c.Grant, c.By = register.Refused, value
+			c.Grant, c.By = holders.Refused, value
 		case "unknown":
-			c.Grant = register.Postponed
+			c.Grant = holders.Postponed
 		}
 		s.w.step(fromRing{received: c})
 	}
 }
 
 // report returns the mark of a member, whose host is in the membership or is named like it.
-func (s *story) report(member, id, due string, phase exchange.Phase) register.Report {
-	x := register.Report{Mark: register.Mark{Occurrence: exchange.OccurrenceOf(s.ringKey(id), s.time(due)), Member: member, Phase: phase}}
+func (s *story) report(member, id, due string, phase exchange.Phase) holders.Report {
+	x := holders.Report{Mark: holders.Mark{Occurrence: exchange.OccurrenceOf(s.ringKey(id), s.time(due)), Member: member, Phase: phase}}
 	x.Host = cmp.Or(s.hosts[member], member)
 	return x
 }

@@ -214,7 +214,7 @@ func (r *Member) rotate(ctx context.Context) (api.RingDone, error) {
 	rand.Read(next)
 	for _, keys := range [][][]byte{append(slices.Clone(old), next), append([][]byte{next}, old...), {next}} {
 		for _, m := range others {
-			if err := r.giveKeys(ctx, m, keys); err != nil {
+			if err := r.sendKeys(ctx, m, keys); err != nil {
 				return api.RingDone{}, fmt.Errorf("give %s the keys: %w; all members still understand each other: do it again", m.Name, err)
 			}
 		}
@@ -226,10 +226,10 @@ func (r *Member) rotate(ctx context.Context) (api.RingDone, error) {
 		More: []string{"hosts that are down now, or whose key file is written by other means, need the new " + r.config.KeyFile}}, nil
 }
 
-// giveKeys changes the keys of a member. The member closes connections that were made with a
+// sendKeys changes the keys of a member. The member closes connections that were made with a
 // removed key, including the connection of this request: the request is then repeated with the new
 // key.
-func (r *Member) giveKeys(ctx context.Context, m gossip.View, keys [][]byte) error {
+func (r *Member) sendKeys(ctx context.Context, m gossip.View, keys [][]byte) error {
 	for {
 		_, err := r.link.Ask(ctx, link.Peer{ID: m.ID, Addr: m.Link}, verbKeys, keyText(keys))
 		if err == nil || errors.As(err, new(*link.Refusal)) {

@@ -23,36 +23,36 @@ import (
 	"github.com/cronring/cronring/daemon/store"
 	"github.com/cronring/cronring/gossip"
 	"github.com/cronring/cronring/gossip/claims"
+	"github.com/cronring/cronring/gossip/holders"
 	"github.com/cronring/cronring/gossip/keys"
 	"github.com/cronring/cronring/gossip/ledger"
 	"github.com/cronring/cronring/gossip/link"
 	"github.com/cronring/cronring/gossip/memory"
 	"github.com/cronring/cronring/gossip/meta"
-	"github.com/cronring/cronring/gossip/register"
 )
 
 // Member is the loop's part in the ring of hosts. A nil Member is valid: it has no events and ignores
 // effects.
 type Member struct {
-	log       *slog.Logger
-	config    config.Ring
-	dir       string
-	id        string
-	link      *link.Link
-	members   *gossip.Ring
-	claims    *claims.Ring                  // belongs to the loop's goroutine
-	voters    atomic.Pointer[ledger.Ledger] // nil: there are none, or it is not known yet who they are
-	granted   chan register.Event
-	ready     chan struct{} // closed when the engine has its jobs
-	left      chan struct{} // readable when the others have taken over
-	leaving   bool
-	past      ringHistory
-	answered  [register.Postponed + 1]atomic.Uint64 // claims, by Grant
-	transport http.RoundTripper
-	asked     net.Listener   // connections for questions to this host's daemon; nil: it answers none
-	asking    sync.WaitGroup // goroutines that wait for others
-	keys      sync.Mutex     // held by who changes them here
-	rotating  atomic.Bool    // this member changes those of all
+	log            *slog.Logger
+	config         config.Ring
+	dir            string
+	id             string
+	link           *link.Link
+	members        *gossip.Ring
+	claims         *claims.Ring                  // belongs to the loop's goroutine
+	voters         atomic.Pointer[ledger.Ledger] // nil: there are none, or it is not known yet who they are
+	granted        chan holders.Event
+	ready          chan struct{} // closed when the engine has its jobs
+	left           chan struct{} // readable when the others have taken over
+	leaving        bool
+	past           ringHistory
+	answered       [holders.Postponed + 1]atomic.Uint64 // claims, by Grant
+	transport      http.RoundTripper
+	daemonListener net.Listener   // connections for questions to this host's daemon; nil: it answers none
+	calls          sync.WaitGroup // goroutines that wait for others
+	keys           sync.Mutex     // held by who changes them here
+	rotating       atomic.Bool    // this member changes those of all
 }
 
 // answersAtOnce is the number of answers of voters that can wait for the loop.
@@ -72,7 +72,7 @@ func New(o Options) (*Member, error) {
 	c := o.Config
 	r := &Member{
 		log: o.Log, config: c, claims: claims.New(), dir: filepath.Join(o.State, "ring"),
-		granted: make(chan register.Event, answersAtOnce), left: make(chan struct{}, 1), ready: make(chan struct{}),
+		granted: make(chan holders.Event, answersAtOnce), left: make(chan struct{}, 1), ready: make(chan struct{}),
 	}
 	if err := os.Mkdir(r.dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return nil, err
@@ -112,7 +112,7 @@ func New(o Options) (*Member, error) {
 		return r, nil
 	}
 	r.transport = r.link.Transport(r.linkOf)
-	r.asked, err = r.link.Listen(link.HTTP)
+	r.daemonListener, err = r.link.Listen(link.HTTP)
 	return r, err
 }
 
@@ -143,7 +143,7 @@ func linkKeys(keys [][]byte) [][]byte {
 }
 
 // Events returns the ring's events for the engine.
-func (r *Member) Events() <-chan register.Event {
+func (r *Member) Events() <-chan holders.Event {
 	if r == nil {
 		return nil
 	}
@@ -151,7 +151,7 @@ func (r *Member) Events() <-chan register.Event {
 }
 
 // Grants returns the voters' answers.
-func (r *Member) Grants() <-chan register.Event {
+func (r *Member) Grants() <-chan holders.Event {
 	if r == nil {
 		return nil
 	}
@@ -195,8 +195,8 @@ func (r *Member) Run(ctx context.Context, start func(func() error), view func() 
 		start(func() error { defer talking.Done(); f(); return nil })
 	}
 	start(func() error { return r.link.Run(linked) })
-	if r.asked != nil {
-		start(func() error { return serve(ctx, r.asked) })
+	if r.daemonListener != nil {
+		start(func() error { return serve(ctx, r.daemonListener) })
 	}
 	if r.config.Strict {
 		talk(func() { r.vote(ctx) })
@@ -215,15 +215,15 @@ func (r *Member) takePart(ctx context.Context, view func() *view.View, history *
 	case <-ctx.Done():
 	}
 	r.members.Run(ctx)
-	r.asking.Wait()
+	r.calls.Wait()
 }
 
 // Take performs a step's effects on the other members. The answers arrive as events.
 func (r *Member) Take(ctx context.Context) {
-	var own []register.Effect
-	var strict []register.Claim
+	var own []holders.Effect
+	var strict []holders.Claim
 	for _, x := range r.claims.Effects() {
-		if claim, ok := x.(register.Claim); ok && claim.Ledger {
+		if claim, ok := x.(holders.Claim); ok && claim.Ledger {
 			strict = append(strict, claim)
 		} else {
 			own = append(own, x)
@@ -233,26 +233,26 @@ func (r *Member) Take(ctx context.Context) {
 		r.members.Take(own...)
 	}
 	if len(strict) > 0 {
-		r.asking.Go(func() { r.askVoters(ctx, strict) })
+		r.calls.Go(func() { r.claimFromVoters(ctx, strict) })
 	}
 }
 
-// askVoters claims occurrences in the ledger, and announces granted ones to other members, like all
+// claimFromVoters claims occurrences in the ledger, and announces granted ones to other members, like all
 // claims.
-func (r *Member) askVoters(ctx context.Context, claims []register.Claim) {
-	var answers []register.Claimed
+func (r *Member) claimFromVoters(ctx context.Context, claims []holders.Claim) {
+	var answers []holders.Claimed
 	if voters := r.voters.Load(); voters != nil {
 		answers = voters.Claim(ctx, claims)
 	} else {
 		for _, c := range claims {
-			answers = append(answers, register.Claimed{Occurrence: c.Occurrence, Grant: register.Postponed})
+			answers = append(answers, holders.Claimed{Occurrence: c.Occurrence, Grant: holders.Postponed})
 		}
 	}
 	for _, answer := range answers {
 		switch {
-		case answer.Grant == register.Granted:
+		case answer.Grant == holders.Granted:
 			r.members.Take(exchange.Progress{Occurrence: answer.Occurrence, Phase: exchange.Taken})
-		case answer.Grant == register.Refused && answer.By != "":
+		case answer.Grant == holders.Refused && answer.By != "":
 			r.members.Taken(answer.Occurrence, answer.By)
 		}
 		select {
@@ -270,7 +270,7 @@ func (r *Member) Leaves(ctx context.Context) bool {
 		return false
 	}
 	r.leaving = true
-	r.asking.Go(func() {
+	r.calls.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, leaveTime)
 		defer cancel()
 		if err := r.leave(ctx); err != nil {
@@ -281,8 +281,8 @@ func (r *Member) Leaves(ctx context.Context) bool {
 	return true
 }
 
-// Gone is readable when leaves has done its work.
-func (r *Member) Gone() <-chan struct{} {
+// Left is readable when leaves has done its work.
+func (r *Member) Left() <-chan struct{} {
 	if r == nil {
 		return nil
 	}

@@ -21,10 +21,10 @@ import (
 	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/gossip"
+	"github.com/cronring/cronring/gossip/holders"
 	"github.com/cronring/cronring/gossip/keys"
 	"github.com/cronring/cronring/gossip/link"
 	"github.com/cronring/cronring/gossip/meta"
-	"github.com/cronring/cronring/gossip/register"
 )
 
 // loopbackRing makes a member at an address of this host's own.
@@ -55,7 +55,7 @@ func begin(t *testing.T, rings ...*Member) {
 	}
 	for _, r := range rings {
 		for n := 0; n < len(rings); {
-			if e, ok := (<-r.members.Events()).(register.Ring); ok && e.Membership != nil {
+			if e, ok := (<-r.members.Events()).(holders.Ring); ok && e.Membership != nil {
 				n = len(e.Membership.Members)
 			}
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/store"
-	"github.com/cronring/cronring/gossip/register"
+	"github.com/cronring/cronring/gossip/holders"
 )
 
 // Limits of what a starting daemon announces to the ring: the occurrences that this host ran in the
@@ -36,7 +36,7 @@ func (r *Member) recall(ctx context.Context, v *view.View, history *store.Store)
 		return
 	}
 	now := v.Now().Wall
-	var progress []register.Effect
+	var progress []holders.Effect
 	left := map[exchange.Occurrence]bool{}
 	add := func(run *job.Run) {
 		o := exchange.OccurrenceOf(keys[run.Job], run.Due)

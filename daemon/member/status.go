@@ -14,9 +14,9 @@ import (
 	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip"
+	"github.com/cronring/cronring/gossip/holders"
 	"github.com/cronring/cronring/gossip/inbox"
 	"github.com/cronring/cronring/gossip/meta"
-	"github.com/cronring/cronring/gossip/register"
 )
 
 // maxMoves is the number of hand-overs that are remembered.
@@ -35,8 +35,8 @@ type ringHistory struct {
 }
 
 // Receive passes an event of the other members to the next step.
-func (r *Member) Receive(ev register.Event) {
-	if c, ok := ev.(register.Claimed); ok && int(c.Grant) < len(r.answered) {
+func (r *Member) Receive(ev holders.Event) {
+	if c, ok := ev.(holders.Claimed); ok && int(c.Grant) < len(r.answered) {
 		r.answered[c.Grant].Add(1)
 	}
 	r.claims.Receive(ev)
@@ -137,7 +137,7 @@ func (q Requests) Status() api.Ring {
 		Name: r.config.Name, Mode: r.config.Mode(), Self: r.id, Joined: s.Joined, Jobs: v.RingJobs(),
 		Members: []api.Member{}, Held: s.Barred, Problems: r.problems(s, v),
 		Claims: api.Claims{
-			Granted: r.answered[register.Granted].Load(), Refused: r.answered[register.Refused].Load(), Unknown: r.answered[register.Postponed].Load(),
+			Granted: r.answered[holders.Granted].Load(), Refused: r.answered[holders.Refused].Load(), Unknown: r.answered[holders.Postponed].Load(),
 		},
 	}
 	r.past.mu.Lock()
@@ -213,7 +213,7 @@ func (r *Member) addVoters(status *api.Ring) {
 	}
 	l := voters.Status()
 	for _, id := range l.Declared {
-		status.Voters = append(status.Voters, api.Voter{ID: id, Leader: id == l.Leader, Up: !r.isGone(id)})
+		status.Voters = append(status.Voters, api.Voter{ID: id, Leader: id == l.Leader, Up: !r.isDead(id)})
 	}
 }
 

@@ -109,7 +109,7 @@ func (r *Member) declare(ctx context.Context, ids []string, done chan struct{}) 
 		return
 	}
 	voters, err := ledger.New(ledger.Options{
-		ID: r.id, Voters: ids, Dir: filepath.Join(r.dir, "ledger"), Link: r.link, Addr: r.linkOf, Gone: r.isGone,
+		ID: r.id, Voters: ids, Dir: filepath.Join(r.dir, "ledger"), Link: r.link, Addr: r.linkOf, IsDead: r.isDead,
 		Holding: r.members.Holding, Foreign: r.members.IsForeign, ClockIsSure: r.members.ClockIsSure, Log: r.log,
 	})
 	if err != nil {
@@ -139,8 +139,8 @@ func (r *Member) linkOf(id string) (address string, ok bool) {
 	return m.Link, ok
 }
 
-// isGone reports whether a member is known to be dead or to have left.
-func (r *Member) isGone(id string) bool {
+// isDead reports whether a member is known to be dead or to have left.
+func (r *Member) isDead(id string) bool {
 	m, ok := r.find(id)
 	return ok && m.State != gossip.Alive
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/overview"
-	"github.com/cronring/cronring/gossip/register"
+	"github.com/cronring/cronring/gossip/holders"
 )
 
 // About an occurrence of a ring job this host reports its owner, whether this host was the owner,
@@ -50,25 +50,25 @@ func TestWhyOfRingJobs(t *testing.T) {
 	}
 	says("j", string(api.Passed), "knows nothing of the other members")
 
-	members := func(ids ...string) *register.Membership {
-		m := &register.Membership{Self: "box"}
+	members := func(ids ...string) *holders.Membership {
+		m := &holders.Membership{Self: "box"}
 		for _, id := range ids {
-			m.Members = append(m.Members, register.Member{ID: id, Name: id, Weight: 1})
+			m.Members = append(m.Members, holders.Member{ID: id, Name: id, Weight: 1})
 		}
 		return m
 	}
-	w.StepRing(register.Ring{Membership: members("box", "elm")})
+	w.StepRing(holders.Ring{Membership: members("box", "elm")})
 	says("db", string(api.Passed), "no member of the ring is allowed to run it (box: need= asks for role:db; elm: need= asks for role:db)")
-	w.StepRing(register.Ring{Membership: members("box")})
+	w.StepRing(holders.Ring{Membership: members("box")})
 	w.To(due.Format(time.RFC3339))
-	w.StepRing(register.Claimed{Occurrence: occurrence, Grant: register.Postponed})
+	w.StepRing(holders.Claimed{Occurrence: occurrence, Grant: holders.Postponed})
 	says("j", string(api.Crossed), "the ring has no quorum")
 	w.Pass(time.Second)
 	w.Step()
-	w.StepRing(register.Claimed{Occurrence: occurrence, Grant: register.Granted, Token: 9})
+	w.StepRing(holders.Claimed{Occurrence: occurrence, Grant: holders.Granted, Token: 9})
 	w.Start(1)
 	says("j", string(api.Passed), "of the ring's members it was")
-	w.StepRing(register.Changes{Doubled: []register.Report{{Mark: register.Mark{Occurrence: occurrence, Run: 7}, Host: "elm"}}})
+	w.StepRing(holders.Changes{Doubled: []holders.Report{{Mark: holders.Mark{Occurrence: occurrence, Run: 7}, Host: "elm"}}})
 	says("j", string(api.Passed), "ran on elm too, as run 7: the two members did not see each other")
 	if r := w.Facts()[len(w.Facts())-1]; r.Kind != job.Doubled || r.Job != "j" {
 		t.Errorf("the newest record is %+v, want that it was doubled", r)
@@ -90,7 +90,7 @@ func TestWhyByTheMembersOfThatTime(t *testing.T) {
 	for owner, ok := w.View().OwnerThen(i, due); ok && owner.Members[0].Name != "db-02"; owner, ok = w.View().OwnerThen(i, due) {
 		i++
 	}
-	w.StepRing(register.Ring{Membership: &register.Membership{Self: "a", Members: []register.Member{{ID: "a", Name: "db-01", Weight: 1}}}})
+	w.StepRing(holders.Ring{Membership: &holders.Membership{Self: "a", Members: []holders.Member{{ID: "a", Name: "db-01", Weight: 1}}}})
 	w.Pass(time.Minute)
 	w.Step()
 	says := func(at time.Time, want string) {
@@ -103,8 +103,8 @@ func TestWhyByTheMembersOfThatTime(t *testing.T) {
 	says(due, "as the ring was then, it was db-02's; db-01 was next in line")
 	says(due.Add(time.Hour), "as the ring is now, it is db-01's, and no other member is allowed to run it")
 	for range 300 { // flapping members do not fill the memory
-		w.StepRing(register.Ring{Membership: &register.Membership{Self: "a", Members: []register.Member{{ID: "a", Name: "db-01", Weight: 1}, {ID: "b", Name: "db-02", Weight: 1}}}})
-		w.StepRing(register.Ring{Membership: &register.Membership{Self: "a", Members: []register.Member{{ID: "a", Name: "db-01", Weight: 1}}}})
+		w.StepRing(holders.Ring{Membership: &holders.Membership{Self: "a", Members: []holders.Member{{ID: "a", Name: "db-01", Weight: 1}, {ID: "b", Name: "db-02", Weight: 1}}}})
+		w.StepRing(holders.Ring{Membership: &holders.Membership{Self: "a", Members: []holders.Member{{ID: "a", Name: "db-01", Weight: 1}}}})
 	}
 	says(due, "does not know which members the ring had then")
 }
@@ -119,12 +119,12 @@ func ringWorld(t *testing.T) *world {
 	text.WriteString("#@ name=own\n30 * * * * ann y\n")
 	file, _ := crontab.Parse("/etc/cron.d/etl", text.String(), crontab.Config{Format: crontab.System, Zone: time.LoadLocation})
 	w.Step(event.Load{Crontabs: []*crontab.File{file}, Ring: event.Available})
-	m := &register.Membership{Self: "a"}
+	m := &holders.Membership{Self: "a"}
 	for id, name := range map[string]string{"a": "db-01", "b": "db-02"} {
-		m.Members = append(m.Members, register.Member{ID: id, Name: name, Weight: 1})
+		m.Members = append(m.Members, holders.Member{ID: id, Name: name, Weight: 1})
 	}
-	slices.SortFunc(m.Members, func(x, y register.Member) int { return cmp.Compare(x.ID, y.ID) })
-	w.StepRing(register.Ring{Membership: m})
+	slices.SortFunc(m.Members, func(x, y holders.Member) int { return cmp.Compare(x.ID, y.ID) })
+	w.StepRing(holders.Ring{Membership: m})
 	w.ring = ringOfThree()
 	w.ring.taken = map[job.Key]job.Elsewhere{}
 	return w

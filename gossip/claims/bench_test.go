@@ -10,7 +10,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/gossip/register"
+	"github.com/cronring/cronring/gossip/holders"
 )
 
 // engineInRing is an engine with its ring.
@@ -21,19 +21,19 @@ type engineInRing struct {
 }
 
 // step lets time pass, handles events, and returns the claims that are sent.
-func (h *engineInRing) step(d time.Duration, events ...any) (claims []register.Claim) {
+func (h *engineInRing) step(d time.Duration, events ...any) (claims []holders.Claim) {
 	h.now.Wall, h.now.Up = h.now.Wall.Add(d), h.now.Up+d
 	var own []event.Event
 	for _, ev := range events {
 		if x, ok := ev.(event.Event); ok {
 			own = append(own, x)
 		} else {
-			h.ring.Receive(ev.(register.Event))
+			h.ring.Receive(ev.(holders.Event))
 		}
 	}
 	h.StepIn(h.ring, h.now, own...)
 	for _, x := range h.ring.Effects() {
-		if c, ok := x.(register.Claim); ok {
+		if c, ok := x.(holders.Claim); ok {
 			claims = append(claims, c)
 		}
 	}
@@ -42,7 +42,7 @@ func (h *engineInRing) step(d time.Duration, events ...any) (claims []register.C
 
 // newEngineInRing returns a host with n ring jobs, at 1,440 times of the day, in a ring with some
 // members.
-func newEngineInRing(b testing.TB, n, members int) (h *engineInRing, m *register.Membership) {
+func newEngineInRing(b testing.TB, n, members int) (h *engineInRing, m *holders.Membership) {
 	b.Helper()
 	var text strings.Builder
 	text.WriteString("#@ default scope=ring\n")
@@ -53,13 +53,13 @@ func newEngineInRing(b testing.TB, n, members int) (h *engineInRing, m *register
 	if len(diagnostics) > 0 {
 		b.Fatal(diagnostics[0])
 	}
-	m = &register.Membership{Self: "m0"}
+	m = &holders.Membership{Self: "m0"}
 	for i := range members {
-		m.Members = append(m.Members, register.Member{ID: fmt.Sprintf("m%d", i), Name: fmt.Sprintf("m%d", i), Weight: 1})
+		m.Members = append(m.Members, holders.Member{ID: fmt.Sprintf("m%d", i), Name: fmt.Sprintf("m%d", i), Weight: 1})
 	}
 	h = &engineInRing{engine.New(engine.State{}), New(), job.Moment{Wall: time.Date(2026, 11, 20, 8, 0, 30, 0, time.UTC), Up: time.Hour}}
 	h.step(0, event.Load{Crontabs: []*crontab.File{file}, Ring: event.Available})
-	h.step(0, register.Ring{Membership: m})
+	h.step(0, holders.Ring{Membership: m})
 	return h, m
 }
 
@@ -71,7 +71,7 @@ func BenchmarkRingChange(b *testing.B) {
 			h, m := newEngineInRing(b, 100_000, members)
 			for b.Loop() {
 				left := *m
-				h.step(0, register.Ring{Membership: &left})
+				h.step(0, holders.Ring{Membership: &left})
 			}
 		})
 	}

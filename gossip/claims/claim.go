@@ -10,7 +10,7 @@ import (
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/gossip/register"
+	"github.com/cronring/cronring/gossip/holders"
 )
 
 // Limits for claims that neither members nor voters could decide.
@@ -41,15 +41,15 @@ type claim struct {
 	until     time.Duration // Moment.Up
 	at        int           // index in the queue; -1: not in it
 	state     state
-	missed    bool             // other members may consider it decided, so this one never drops the claim
-	again     bool             // see register.Claim
-	run       bool             // a run of the occurrence may be on this host
-	open      bool             // it was sent to the voters, who may have granted it: their answer is not known
-	last      bool             // it is open while this member leaves, and no other one could take it over
-	orphan    *register.Report // the occurrence is claimed because the member that took it is gone; nil: it is not
-	ifRefused *register.Report // an orphan that was reported after the claim
-	skips     []exchange.Skip  // older occurrences that are skipped with it
-	reason    job.Reason       // why its own occurrence is skipped; "": it is not, see claimOlder
+	missed    bool            // other members may consider it decided, so this one never drops the claim
+	again     bool            // see holders.Claim
+	run       bool            // a run of the occurrence may be on this host
+	open      bool            // it was sent to the voters, who may have granted it: their answer is not known
+	last      bool            // it is open while this member leaves, and no other one could take it over
+	orphan    *holders.Report // the occurrence is claimed because the member that took it is gone; nil: it is not
+	ifRefused *holders.Report // an orphan that was reported after the claim
+	skips     []exchange.Skip // older occurrences that are skipped with it
+	reason    job.Reason      // why its own occurrence is skipped; "": it is not, see claimOlder
 	tries     int
 	why       string // why it waits, once a claim was not decided
 }
@@ -222,7 +222,7 @@ func (r *Ring) isStrict(o *option.Options) bool {
 func (r *Ring) send(c *claim, ledger bool) {
 	r.enter(c, asked)
 	c.open = ledger
-	q := register.Claim{Occurrence: c.Occurrence, Again: c.again, Ledger: ledger}
+	q := holders.Claim{Occurrence: c.Occurrence, Again: c.again, Ledger: ledger}
 	if c.orphan != nil {
 		q.From = c.orphan.Member
 	}
@@ -240,7 +240,7 @@ func (r *Ring) optionsOf(c *claim) (o *option.Options, ok bool) {
 }
 
 // claimed handles the answer to a claim.
-func (r *Ring) claimed(ev register.Claimed) {
+func (r *Ring) claimed(ev holders.Claimed) {
 	c := r.claims[ev.Occurrence]
 	if c == nil || c.state != asked && c.state != outdated {
 		return
@@ -248,16 +248,16 @@ func (r *Ring) claimed(ev register.Claimed) {
 	counts := c.state == asked
 	r.enter(c, waiting)
 	switch {
-	case ev.Grant == register.Granted && r.departed && !c.run && !c.last: // the others take it over
+	case ev.Grant == holders.Granted && r.departed && !c.run && !c.last: // the others take it over
 		r.forget(c)
-	case ev.Grant == register.Granted && r.departed && !r.departing && !c.run: // the final state lacks it
+	case ev.Grant == holders.Granted && r.departed && !r.departing && !c.run: // the final state lacks it
 		r.stall(c, "")
-	case ev.Grant == register.Granted && !counts: // others may have treated it as an orphan meanwhile
+	case ev.Grant == holders.Granted && !counts: // others may have treated it as an orphan meanwhile
 		c.again = true
 		r.park(c, r.now.Up)
-	case ev.Grant == register.Granted:
+	case ev.Grant == holders.Granted:
 		r.permit(c, ev.Token)
-	case ev.Grant == register.Refused:
+	case ev.Grant == holders.Refused:
 		r.forget(c)
 		if slot, ok := r.host.Jobs.FindRing(c.Key); c.run {
 			r.revoke(c.Occurrence, job.OtherMember, r.hostOf(ev.By))

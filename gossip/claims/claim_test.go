@@ -11,7 +11,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/gossip/register"
+	"github.com/cronring/cronring/gossip/holders"
 )
 
 // TestUndecidedClaimOutlivesItsJob removes the last jobs of a crontab while the owner of an
@@ -25,7 +25,7 @@ func TestUndecidedClaimOutlivesItsJob(t *testing.T) {
 		t.Fatalf("got %d claims, want 1", len(claims))
 	}
 	due := claims[0].Occurrence
-	h.step(time.Second, register.Claimed{Occurrence: due, Grant: register.Postponed})
+	h.step(time.Second, holders.Claimed{Occurrence: due, Grant: holders.Postponed})
 	if all := h.View().Undecided(); len(all) != 1 || !all[0].Due.Equal(due.Time()) {
 		t.Fatalf("got undecided %v, want the one of %v", all, due.Time())
 	}
@@ -38,8 +38,8 @@ func TestUndecidedClaimOutlivesItsJob(t *testing.T) {
 	if len(claims) != 1 || claims[0].Occurrence != due {
 		t.Fatalf("got claims %v, want %v again", claims, due)
 	}
-	h.step(0, register.Changes{Orphans: []register.Report{{Mark: register.Mark{Occurrence: due, Member: "gone", Phase: exchange.Taken}}}}, event.Load{Crontabs: []*crontab.File{first}, Ring: event.Available})
-	h.step(time.Second, register.Claimed{Occurrence: due, Grant: register.Refused, By: "gone"})
+	h.step(0, holders.Changes{Orphans: []holders.Report{{Mark: holders.Mark{Occurrence: due, Member: "gone", Phase: exchange.Taken}}}}, event.Load{Crontabs: []*crontab.File{first}, Ring: event.Available})
+	h.step(time.Second, holders.Claimed{Occurrence: due, Grant: holders.Refused, By: "gone"})
 	if len(h.ring.claims) != 0 {
 		t.Errorf("%d claims are left", len(h.ring.claims))
 	}
@@ -54,18 +54,18 @@ func TestUndecidedClaimIsRepeatedWhenAMemberComes(t *testing.T) {
 		t.Fatalf("got %d claims, want 1", len(claims))
 	}
 	due := claims[0].Occurrence
-	undecided := register.Claimed{Occurrence: due, Grant: register.Postponed}
+	undecided := holders.Claimed{Occurrence: due, Grant: holders.Postponed}
 	for range 8 {
 		h.step(0, undecided)
 		h.step(longestPause)
 	}
 	h.step(0, undecided)
-	if again := h.step(0, register.Ring{Membership: m}); len(again) != 0 {
+	if again := h.step(0, holders.Ring{Membership: m}); len(again) != 0 {
 		t.Errorf("got claims %v while nobody came, want none", again)
 	}
 	more := *m
-	more.Members = append(slices.Clip(m.Members), register.Member{ID: "new", Name: "new", Weight: 1})
-	if again := h.step(0, register.Ring{Membership: &more}); !slices.ContainsFunc(again, func(c register.Claim) bool { return c.Occurrence == due }) {
+	more.Members = append(slices.Clip(m.Members), holders.Member{ID: "new", Name: "new", Weight: 1})
+	if again := h.step(0, holders.Ring{Membership: &more}); !slices.ContainsFunc(again, func(c holders.Claim) bool { return c.Occurrence == due }) {
 		t.Errorf("got claims %v when a member came, want %v", again, due)
 	}
 }
@@ -79,8 +79,8 @@ func TestOrphanThatRunsHereIsNotClaimed(t *testing.T) {
 		t.Fatalf("got %d claims, want 1", len(claims))
 	}
 	due := claims[0].Occurrence
-	h.step(0, register.Claimed{Occurrence: due, Grant: register.Granted})
-	orphan := register.Changes{Orphans: []register.Report{{Mark: register.Mark{Occurrence: due, Member: "gone", Phase: exchange.Taken}}}}
+	h.step(0, holders.Claimed{Occurrence: due, Grant: holders.Granted})
+	orphan := holders.Changes{Orphans: []holders.Report{{Mark: holders.Mark{Occurrence: due, Member: "gone", Phase: exchange.Taken}}}}
 	for _, c := range []struct {
 		what  string
 		event event.Event
@@ -104,7 +104,7 @@ func TestMarksStayBehindAClockThatIsAhead(t *testing.T) {
 	key, _ := h.View().RingKey(2)
 	due := h.View().Entry(2).Schedule.Next(h.now.Wall)
 	h.step(due.Add(-time.Second).Sub(h.now.Wall))
-	h.step(0, register.Ring{Membership: m, Newest: map[job.Key]time.Time{key: due.Add(time.Second)}})
+	h.step(0, holders.Ring{Membership: m, Newest: map[job.Key]time.Time{key: due.Add(time.Second)}})
 	for _, c := range h.step(time.Second) {
 		if c.Time().Equal(due) {
 			return

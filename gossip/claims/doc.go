@@ -4,7 +4,7 @@
 //
 // The loop steps the engine and a Ring in turn, see engine.StepIn. The messages between them
 // are those of daemon/engine/exchange. Towards the other members, a Ring emits effects and
-// takes events of gossip/register.
+// takes events of gossip/holders.
 //
 // Each occurrence of a job with scope=ring belongs to one member. When it comes due, every
 // member computes its own rank for it (ranking.go). The owner has the first rank: it claims
@@ -42,7 +42,7 @@
 // to the others (depart). They then treat it as dead, and take over these occurrences. Those that, as
 // far as it knows, no other member may run stay there: it reports them as begun.
 // In strict mode, a member that finds it dead must assume that it has begun what was granted to
-// it. So the marks of what it gave up say that (register.Mark.GivenUp), and reach also a member that
+// it. So the marks of what it gave up say that (holders.Mark.GivenUp), and reach also a member that
 // was cut off meanwhile. Claims that the voters have not answered are given up, too. If no other
 // member that it sees could take over, it repeats them before.
 //

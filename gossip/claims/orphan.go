@@ -8,7 +8,7 @@ import (
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/gossip/register"
+	"github.com/cronring/cronring/gossip/holders"
 	"github.com/cronring/cronring/gossip/rendezvous"
 )
 
@@ -16,7 +16,7 @@ import (
 const mostEarly = 1000
 
 // began reports whether any attempt of an orphan has begun.
-func began(x *register.Report) bool { return x.Phase == exchange.Begun || x.Attempt > 0 }
+func began(x *holders.Report) bool { return x.Phase == exchange.Begun || x.Attempt > 0 }
 
 // orphaned claims occurrences whose member is gone. If the member had begun an
 // occurrence, it may have ended well, so it is run again only if if-lost= allows that.
@@ -24,7 +24,7 @@ func began(x *register.Report) bool { return x.Phase == exchange.Begun || x.Atte
 // begin it. An occurrence that this member itself took before a restart, and has no
 // record of, has not begun. If it gave up an occurrence that voters grant, it leaves it to the
 // others, who may have learned of that late.
-func (r *Ring) orphaned(all []register.Report) {
+func (r *Ring) orphaned(all []holders.Report) {
 	for _, x := range all {
 		if r.ranking == nil {
 			if len(r.early) < mostEarly {
@@ -41,8 +41,8 @@ func (r *Ring) orphaned(all []register.Report) {
 // inherit claims an orphan, unless it may have begun and must not be run again. If
 // there is a claim for the occurrence already, the orphan is tried only if that claim is
 // refused, for instance by a member that does not know yet that the other one is gone.
-func (r *Ring) inherit(slot int, x *register.Report) {
-	if due := x.Time(); due.After(r.now.Wall.Add(register.MaxSkew)) || !r.host.Jobs.Entry(slot).Schedule.Next(due.Add(-1)).Equal(due) {
+func (r *Ring) inherit(slot int, x *holders.Report) {
+	if due := x.Time(); due.After(r.now.Wall.Add(holders.MaxSkew)) || !r.host.Jobs.Entry(slot).Schedule.Next(due.Add(-1)).Equal(due) {
 		return // the entry has no such occurrence
 	}
 	o, own := r.host.Jobs.Options(slot), x.Member == r.ranking.Self
@@ -88,7 +88,7 @@ func (r *Ring) others(all []exchange.Occurrence) {
 
 // yield gives up occurrences that another member took too, because the two did not see each
 // other. The other member keeps them: this one has not begun them.
-func (r *Ring) yield(all []register.Report) {
+func (r *Ring) yield(all []holders.Report) {
 	for _, x := range all {
 		r.revoke(x.Occurrence, job.OtherMember, x.Host)
 	}
@@ -104,7 +104,7 @@ func (r *Ring) reclaim(p exchange.Progress) {
 	c := r.claims[p.Occurrence]
 	switch {
 	case r.departing && r.isForOthers(slot):
-		r.given = append(r.given, p)
+		r.releasing = append(r.releasing, p)
 		r.revoke(p.Occurrence, job.HandedOver, "")
 		return
 	case c != nil && (c.state == asked || c.state == outdated || c.run && c.at >= 0):
@@ -123,7 +123,7 @@ func (r *Ring) reclaim(p exchange.Progress) {
 // take over. It gives up the others, too, in case they were granted, unless they skip something.
 func (r *Ring) depart() {
 	if r.ranking == nil {
-		r.emit(register.Unstarted{})
+		r.emit(holders.Unstarted{})
 		return
 	}
 	r.departed, r.departing = true, true
@@ -137,7 +137,7 @@ func (r *Ring) depart() {
 			if c.orphan != nil {
 				p.Attempt, p.Lost = c.orphan.Attempt, c.orphan.Lost
 			}
-			r.given = append(r.given, p)
+			r.releasing = append(r.releasing, p)
 			r.forget(c)
 		case c.state >= asked || c.run:
 		case !c.last:

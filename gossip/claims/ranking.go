@@ -11,7 +11,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/gossip/register"
+	"github.com/cronring/cronring/gossip/holders"
 	"github.com/cronring/cronring/gossip/rendezvous"
 )
 
@@ -22,14 +22,14 @@ const ranks = 4
 // occurrence is due, so a change of members costs nothing for jobs that are not due.
 // ranking is immutable, except that it caches results for components.
 type ranking struct {
-	*register.Membership
+	*holders.Membership
 	since     time.Time                     // when these members became the current ones
 	nodes     []rendezvous.Node             // by place in Members
 	self      int                           // -1: not among them
 	connected map[*catalog.Component][]bool // whether each member may run its jobs
 }
 
-func newRanking(m *register.Membership) *ranking {
+func newRanking(m *holders.Membership) *ranking {
 	if m == nil {
 		return nil
 	}
@@ -54,7 +54,7 @@ const mostFormer = 100
 
 // remember appends a membership to all, which is sorted by age, oldest first. If its
 // members are those of the last one, it replaces that one.
-func remember(all []*ranking, m *register.Membership, now time.Time) []*ranking {
+func remember(all []*ranking, m *holders.Membership, now time.Time) []*ranking {
 	s := newRanking(m)
 	if s == nil {
 		return all
@@ -101,7 +101,7 @@ func (s *ranking) rank(key uint64, weigh func(i int) rendezvous.Weight) int {
 // isFirst reports whether this member is the one that records an occurrence which no
 // member may run.
 func (s *ranking) isFirst() bool {
-	first := slices.MinFunc(s.Members, func(a, b register.Member) int { return cmp.Compare(a.ID, b.ID) })
+	first := slices.MinFunc(s.Members, func(a, b holders.Member) int { return cmp.Compare(a.ID, b.ID) })
 	return first.ID == s.Self
 }
 
@@ -199,8 +199,8 @@ func (s *ranking) against(in *catalog.Catalog, slot int, i int) string {
 
 // hasMoreThan reports whether a member is present that was not before.
 func (s *ranking) hasMoreThan(before *ranking) bool {
-	return slices.ContainsFunc(s.Members, func(m register.Member) bool {
-		_, was := slices.BinarySearchFunc(before.Members, m.ID, func(x register.Member, id string) int { return cmp.Compare(x.ID, id) })
+	return slices.ContainsFunc(s.Members, func(m holders.Member) bool {
+		_, was := slices.BinarySearchFunc(before.Members, m.ID, func(x holders.Member, id string) int { return cmp.Compare(x.ID, id) })
 		return !was
 	})
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/gossip/holders"
 	"github.com/cronring/cronring/gossip/order"
-	"github.com/cronring/cronring/gossip/register"
 )
 
 const usualHoldOff = 2 * time.Second
@@ -31,17 +31,17 @@ type Ring struct {
 	granted     int                  // claims that are granted or running
 	queue       order.Heap[*claim]   // the claims whose time has not come
 	stalled     map[job.Key][]*claim // by key, oldest first: claims that neither members nor voters could decide
-	early       []register.Report    // orphans that were reported before the ranking was known
+	early       []holders.Report     // orphans that were reported before the ranking was known
 	shares      time.Duration        // Moment.Up at which this member begins to rank itself for missed occurrences; see startTime
 	suspended   bool                 // it claims nothing in this step; see suspend
 	departing   bool                 // its final state is being collected
 	settleUntil time.Duration        // Moment.Up at which it sends its final state without the voters' answers
-	given       []exchange.Progress  // which it gives up in its final state
+	releasing   []exchange.Progress  // which it gives up in its final state
 	departed    bool                 // it takes nothing any longer
 
-	received []register.Event
+	received []holders.Event
 	answers  []exchange.Answer
-	effects  []register.Effect
+	effects  []holders.Effect
 }
 
 // New returns a Ring that knows no members.
@@ -50,10 +50,10 @@ func New() *Ring {
 }
 
 // Receive adds events of the other members for the next Step.
-func (r *Ring) Receive(events ...register.Event) { r.received = append(r.received, events...) }
+func (r *Ring) Receive(events ...holders.Event) { r.received = append(r.received, events...) }
 
 // Effects returns the messages to the other members since the last call, in order.
-func (r *Ring) Effects() []register.Effect {
+func (r *Ring) Effects() []holders.Effect {
 	all := r.effects
 	r.effects = nil
 	return all
@@ -67,8 +67,8 @@ func (r *Ring) Step(now job.Moment, messages ...exchange.Message) []exchange.Ans
 		r.handle(m)
 	}
 	if r.departing && r.settled() {
-		r.emit(register.Unstarted{Occurrences: r.given})
-		r.departing, r.given = false, nil
+		r.emit(holders.Unstarted{Occurrences: r.releasing})
+		r.departing, r.releasing = false, nil
 	}
 	received := r.received
 	r.received = nil
@@ -82,7 +82,7 @@ func (r *Ring) Step(now job.Moment, messages ...exchange.Message) []exchange.Ans
 	return all
 }
 
-func (r *Ring) emit(x register.Effect)   { r.effects = append(r.effects, x) }
+func (r *Ring) emit(x holders.Effect)    { r.effects = append(r.effects, x) }
 func (r *Ring) answer(a exchange.Answer) { r.answers = append(r.answers, a) }
 
 // handle handles a message of the engine.
@@ -90,7 +90,7 @@ func (r *Ring) handle(m exchange.Message) {
 	switch m := m.(type) {
 	case exchange.Host:
 		if !slices.Equal(r.host.Holdings, m.Holdings) {
-			r.emit(register.Holdings{Holdings: m.Holdings})
+			r.emit(holders.Holdings{Holdings: m.Holdings})
 		}
 		r.host = m
 		for _, c := range r.claims {
@@ -127,26 +127,26 @@ func (r *Ring) progress(p exchange.Progress) {
 }
 
 // handleEvent handles an event of the other members.
-func (r *Ring) handleEvent(ev register.Event) {
+func (r *Ring) handleEvent(ev holders.Event) {
 	switch ev := ev.(type) {
-	case register.Ring:
+	case holders.Ring:
 		r.joined(ev)
-	case register.Changes:
+	case holders.Changes:
 		r.others(ev.Others)
 		r.yield(ev.Yielded)
 		for _, x := range ev.Doubled {
 			r.answer(exchange.Doubled{Occurrence: x.Occurrence, Host: x.Host, Run: x.Run})
 		}
 		r.orphaned(ev.Orphans)
-	case register.Claimed:
+	case holders.Claimed:
 		r.claimed(ev)
-	case register.Departing:
+	case holders.Departing:
 		r.depart()
 	}
 }
 
 // joined applies a new membership.
-func (r *Ring) joined(ev register.Ring) {
+func (r *Ring) joined(ev holders.Ring) {
 	before, unknown := r.ranking, r.ranking == nil
 	r.former = remember(r.former, ev.Membership, r.now.Wall)
 	r.ranking = nil
@@ -196,7 +196,7 @@ func (r *Ring) suspend() {
 // other members, is barred, or most members do not agree with its clock as it is now.
 func (r *Ring) isSuspended() bool {
 	return r.ranking == nil || r.ranking.Barred != "" ||
-		!r.ranking.Clock.Wall.IsZero() && r.now.Drift(r.ranking.Clock) > register.MaxSkew
+		!r.ranking.Clock.Wall.IsZero() && r.now.Drift(r.ranking.Clock) > holders.MaxSkew
 }
 
 func (r *Ring) holdOff() time.Duration {

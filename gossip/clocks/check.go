@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/gossip/register"
+	"github.com/cronring/cronring/gossip/holders"
 )
 
 // SkewShown is the offset above which a clock is displayed as wrong.
@@ -32,7 +32,7 @@ func (c *Check) Begin(up time.Duration) { c.Open, c.since = true, up }
 func (c *Check) Watch(now job.Moment) (passed, by time.Duration, set bool) {
 	passed = now.Up - c.Last.Up
 	by = now.Wall.Sub(c.Last.Wall) - passed
-	set = now.Drift(c.Last) > register.MaxSkew
+	set = now.Drift(c.Last) > holders.MaxSkew
 	c.Last = now
 	return passed, by, set
 }
@@ -96,7 +96,7 @@ func agreement(others []*Samples) (agrees, known bool) {
 		switch {
 		case !ok:
 			continue
-		case offset.Abs() <= register.MaxSkew:
+		case offset.Abs() <= holders.MaxSkew:
 			agree++
 		case s.Last().Sure:
 			against = true
@@ -109,7 +109,7 @@ func agreement(others []*Samples) (agrees, known bool) {
 
 // barredBy returns why a member whose clock has this offset must not claim occurrences, or "".
 func barredBy(off time.Duration) string {
-	if off.Abs() <= register.MaxSkew {
+	if off.Abs() <= holders.MaxSkew {
 		return ""
 	}
 	side := "behind"

@@ -17,8 +17,8 @@ import (
 	"github.com/hashicorp/memberlist"
 
 	"github.com/cronring/cronring/gossip/clocks"
+	"github.com/cronring/cronring/gossip/holders"
 	"github.com/cronring/cronring/gossip/meta"
-	"github.com/cronring/cronring/gossip/register"
 	"github.com/cronring/cronring/gossip/wire"
 )
 
@@ -84,8 +84,8 @@ type Contents struct {
 	Stamp     time.Time // of the newest message about this member itself
 	Done      []func()  // run on the goroutine of the member
 
-	Effects []register.Effect // of the engine
-	Taken   []register.Mark   // see Ring.Taken
+	Effects []holders.Effect // of the engine
+	Taken   []holders.Mark   // see Ring.Taken
 }
 
 // New makes the inbox of a member.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronring/cronring/gossip/register"
+	"github.com/cronring/cronring/gossip/holders"
 )
 
 // A member was granted an occurrence for another entry of the same key. Members with
@@ -25,32 +25,32 @@ func TestGrantsOfAnotherEntryAreApart(t *testing.T) {
 		}
 		c := claimsOf(7)[0]
 		taken := r.claim("hostile", c)
-		r.want(taken, register.Granted, "")
+		r.want(taken, holders.Granted, "")
 
 		unknown = errors.New("its jobs are not known")
-		r.want(r.claim("d", c), register.Postponed, "")
+		r.want(r.claim("d", c), holders.Postponed, "")
 		unknown, rollout = nil, true
-		r.want(r.claim("d", c), register.Refused, "hostile")
+		r.want(r.claim("d", c), holders.Refused, "hostile")
 		rollout = false
 
 		first := r.claim("d", c)
-		r.want(first, register.Granted, "")
-		if again := r.claim("d", c); again.Grant != register.Granted || again.Token <= first.Token {
+		r.want(first, holders.Granted, "")
+		if again := r.claim("d", c); again.Grant != holders.Granted || again.Token <= first.Token {
 			t.Errorf("the same claim again: got %+v, want it granted after %+v", again, first)
 		}
-		if again := r.claim("hostile", c); again.Grant != register.Granted || again.Token <= taken.Token {
+		if again := r.claim("hostile", c); again.Grant != holders.Granted || again.Token <= taken.Token {
 			t.Errorf("the claim of the other entry again: got %+v, want it granted after %+v", again, taken)
 		}
-		r.want(r.claim("e", c), register.Refused, "d")
+		r.want(r.claim("e", c), holders.Refused, "d")
 
 		again := c
 		again.Again, again.From = true, "d"
-		r.want(r.claim("e", again), register.Refused, "d")
+		r.want(r.claim("e", again), holders.Refused, "d")
 		r.kill("d")
-		r.want(r.claim("e", again), register.Granted, "")
+		r.want(r.claim("e", again), holders.Granted, "")
 		r.kill("e")
 		again.From = "e"
-		r.want(r.claim("a", again), register.Granted, "")
+		r.want(r.claim("a", again), holders.Granted, "")
 	})
 }
 
@@ -62,9 +62,9 @@ func TestGrantOfTheSameEntryOutlivesAnEdit(t *testing.T) {
 		r.hold("d", 7, 1)
 		r.hold("e", 7, 1)
 		c := claimsOf(7)[0]
-		r.want(r.claim("d", c), register.Granted, "")
+		r.want(r.claim("d", c), holders.Granted, "")
 		r.hold("d", 7, 2)
-		r.want(r.claim("e", c), register.Refused, "d")
+		r.want(r.claim("e", c), holders.Refused, "d")
 	})
 }
 
@@ -98,19 +98,19 @@ func TestLedgerOfVersion070IsRead(t *testing.T) {
 					r.leave("a")
 					r.start("a")
 				}
-				r.want(r.claim("e", c[1]), register.Refused, "d")
-				r.want(r.claim("d", c[1]), register.Granted, "")
-				r.want(r.claim("e", c[2]), register.Refused, "d")
-				r.want(r.claim("d", c[3]), register.Refused, "e")
+				r.want(r.claim("e", c[1]), holders.Refused, "d")
+				r.want(r.claim("d", c[1]), holders.Granted, "")
+				r.want(r.claim("e", c[2]), holders.Refused, "d")
+				r.want(r.claim("d", c[3]), holders.Refused, "e")
 				r.kill("e")
 				c[3].Again, c[3].From = true, "e"
-				r.want(r.claim("d", c[3]), register.Granted, "")
-				r.want(r.claim("a", c[3]), register.Refused, "d")
-				r.want(r.claim("d", c[4]), register.Granted, "")
-				r.want(r.claim("a", c[4]), register.Refused, "d")
+				r.want(r.claim("d", c[3]), holders.Granted, "")
+				r.want(r.claim("a", c[3]), holders.Refused, "d")
+				r.want(r.claim("d", c[4]), holders.Granted, "")
+				r.want(r.claim("a", c[4]), holders.Refused, "d")
 				next := c[1]
 				next.Due += int64(time.Second)
-				r.want(r.claim("a", next), register.Granted, "")
+				r.want(r.claim("a", next), holders.Granted, "")
 			})
 		})
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/gossip/holders"
 	"github.com/cronring/cronring/gossip/link"
-	"github.com/cronring/cronring/gossip/register"
 )
 
 // town is voters on loopback with logs on this disk, and who does not vote.
@@ -41,7 +41,7 @@ func newTown(b *testing.B) *town {
 			b.Fatal(err)
 		}
 		l, err := New(Options{ID: id, Voters: three, Dir: filepath.Join(b.TempDir(), id), Link: carrier, Addr: addr, Log: quiet,
-			Gone: func(string) bool { return false }, Holding: func(key job.Key) catalog.Holding { return catalog.Holding{Key: key, Hash: numbered(1)} }})
+			IsDead: func(string) bool { return false }, Holding: func(key job.Key) catalog.Holding { return catalog.Holding{Key: key, Hash: numbered(1)} }})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -61,13 +61,13 @@ func newTown(b *testing.B) *town {
 
 // claim claims n occurrences that have no grant yet, and returns the duration.
 func (t *town) claim(b *testing.B, id string, first uint64, n int) time.Duration {
-	claims := make([]register.Claim, n)
+	claims := make([]holders.Claim, n)
 	for i := range claims {
 		claims[i].Occurrence = exchange.OccurrenceOf(numbered(first+uint64(i)), time.Now())
 	}
 	begun := time.Now()
 	for _, got := range t.ledgers[id].Claim(b.Context(), claims) {
-		if got.Grant != register.Granted {
+		if got.Grant != holders.Granted {
 			b.Fatalf("claim: got %+v, want it granted", got)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/gossip/holders"
 	"github.com/cronring/cronring/gossip/link"
-	"github.com/cronring/cronring/gossip/register"
 )
 
 // Claim claims occurrences for this member, and waits for the answers until the context ends,
@@ -25,10 +25,10 @@ import (
 //
 // An occurrence that was granted for another entry is claimed under a key of its own, if its
 // holder's claims do not count here, see Options.Foreign.
-func (l *Ledger) Claim(ctx context.Context, claims []register.Claim) []register.Claimed {
+func (l *Ledger) Claim(ctx context.Context, claims []holders.Claim) []holders.Claimed {
 	ctx, cancel := context.WithTimeout(ctx, claimTime)
 	defer cancel()
-	answers := make([]register.Claimed, 0, len(claims))
+	answers := make([]holders.Claimed, 0, len(claims))
 	for chunk := range slices.Chunk(claims, mostClaims) {
 		answers = append(answers, l.claim(ctx, chunk)...)
 	}
@@ -36,13 +36,13 @@ func (l *Ledger) Claim(ctx context.Context, claims []register.Claim) []register.
 }
 
 // claim claims as many occurrences as an entry holds.
-func (l *Ledger) claim(ctx context.Context, claims []register.Claim) []register.Claimed {
+func (l *Ledger) claim(ctx context.Context, claims []holders.Claim) []holders.Claimed {
 	b := batch{claimant: l.id}
 	results := make([]result, len(claims))
 	for i, c := range claims {
 		one := l.claimOf(c.Occurrence)
 		b.claims = append(b.claims, one)
-		results[i].grant = register.Postponed
+		results[i].grant = holders.Postponed
 	}
 	l.repeat(ctx, b, results, func(i int) (claim, bool) { return b.claims[i], true })
 	l.repeat(ctx, b, results, func(i int) (claim, bool) {
@@ -51,19 +51,19 @@ func (l *Ledger) claim(ctx context.Context, claims []register.Claim) []register.
 		}
 		foreign, err := l.foreign(ctx, results[i].by, claims[i].Occurrence)
 		if err != nil {
-			results[i] = result{grant: register.Postponed}
+			results[i] = result{grant: holders.Postponed}
 		}
 		return b.claims[i].apart(), foreign && err == nil
 	})
 	l.repeat(ctx, b, results, func(i int) (claim, bool) {
 		r, c := results[i], b.claims[i]
 		c.from = r.by
-		return c, claims[i].Again && r.grant == register.Refused && r.by != "" && r.by == claims[i].From && l.gone(r.by)
+		return c, claims[i].Again && r.grant == holders.Refused && r.by != "" && r.by == claims[i].From && l.gone(r.by)
 	})
-	answers := make([]register.Claimed, len(claims))
+	answers := make([]holders.Claimed, len(claims))
 	for i, r := range results {
-		l.see(seen{r.token, r.term})
-		answers[i] = register.Claimed{Occurrence: claims[i].Occurrence, Grant: r.grant, By: r.by, Token: r.token}
+		l.noteToken(newestToken{r.token, r.term})
+		answers[i] = holders.Claimed{Occurrence: claims[i].Occurrence, Grant: r.grant, By: r.by, Token: r.token}
 	}
 	return answers
 }
@@ -95,7 +95,7 @@ func (l *Ledger) repeat(ctx context.Context, b batch, results []result, change f
 	}
 	decided, err := l.decide(ctx, next)
 	for n, i := range which {
-		results[i] = result{grant: register.Postponed}
+		results[i] = result{grant: holders.Postponed}
 		if err == nil {
 			results[i] = decided[n]
 		}
@@ -176,11 +176,11 @@ func (l *Ledger) try(ctx context.Context, to string, b batch) ([]result, error) 
 		}
 		return nil, errStopped
 	}
-	return l.askVoter(ctx, to, request{seen: l.newestSeen(), batch: b})
+	return l.requestVoter(ctx, to, request{seen: l.newestSeen(), batch: b})
 }
 
-// askVoter sends claims to one voter, and stores the leader that it reports.
-func (l *Ledger) askVoter(ctx context.Context, member string, q request) ([]result, error) {
+// requestVoter sends claims to one voter, and stores the leader that it reports.
+func (l *Ledger) requestVoter(ctx context.Context, member string, q request) ([]result, error) {
 	a, err := l.send(ctx, member, q)
 	l.mu.Lock()
 	if err == nil {
@@ -226,7 +226,7 @@ func (l *Ledger) serveClaim(ctx context.Context, peer string, body []byte) ([]by
 	if q.claimant != peer && !(q.forwarded && v.isVoter(peer)) {
 		return nil, fmt.Errorf("claims of %s are not yours", q.claimant)
 	}
-	l.see(q.seen)
+	l.noteToken(q.seen)
 	if v.leads() {
 		results, err := v.propose(ctx, q.batch)
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/gossip/register"
+	"github.com/cronring/cronring/gossip/holders"
 	"github.com/cronring/cronring/gossip/wire"
 )
 
@@ -62,7 +62,7 @@ type entry struct {
 
 // result is the decision on one claim.
 type result struct {
-	grant register.Grant
+	grant holders.Grant
 	by    string
 	token uint64
 	other bool   // refused, and granted for another entry before
@@ -125,7 +125,7 @@ func decodeEntry(b []byte) (entry, error) {
 // request.
 type request struct {
 	forwarded bool
-	seen      seen
+	seen      newestToken
 	batch
 }
 
@@ -139,17 +139,17 @@ func decodeRequest(b []byte) (request, error) {
 	if form := r.Uint8(); form != requestForm {
 		return request{}, fmt.Errorf("read claims: form %d is unknown", form)
 	}
-	q := request{forwarded: r.Bool(), seen: seen{r.Uint64(), r.Uint64()}, batch: readBatch(r, requestForm)}
+	q := request{forwarded: r.Bool(), seen: newestToken{r.Uint64(), r.Uint64()}, batch: readBatch(r, requestForm)}
 	return q, failed(r.Err(), "claims")
 }
 
-// seen is the greatest token known to this member.
-type seen struct {
+// newestToken is the greatest token known to this member.
+type newestToken struct {
 	token uint64
 	term  uint64 // raft's term of the entry with that grant
 }
 
-func (s seen) appendTo(b []byte) []byte {
+func (s newestToken) appendTo(b []byte) []byte {
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, s.token), s.term)
 }
 
@@ -186,8 +186,8 @@ func decodeAnswer(b []byte) (answer, error) {
 		return a, failed(r.Err(), "answer")
 	}
 	for range r.Count(mostClaims, 1) {
-		one := result{grant: register.Grant(r.Uint8()), by: r.MemberOrNone(), token: r.Uvarint(), other: r.Bool(), term: r.Uvarint()}
-		r.Check(one.grant == register.Granted || one.grant == register.Refused)
+		one := result{grant: holders.Grant(r.Uint8()), by: r.MemberOrNone(), token: r.Uvarint(), other: r.Bool(), term: r.Uvarint()}
+		r.Check(one.grant == holders.Granted || one.grant == holders.Refused)
 		if r.Err() != nil {
 			break
 		}

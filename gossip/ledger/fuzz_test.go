@@ -12,7 +12,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/cronring/cronring/daemon/engine/exchange"
-	"github.com/cronring/cronring/gossip/register"
+	"github.com/cronring/cronring/gossip/holders"
 	"github.com/cronring/cronring/gossip/wire"
 )
 
@@ -22,7 +22,7 @@ type readCloser struct{ io.Reader }
 
 func (readCloser) Close() error { return nil }
 
-var unexported = cmp.AllowUnexported(entry{}, batch{}, claim{}, request{}, seen{}, answer{}, result{})
+var unexported = cmp.AllowUnexported(entry{}, batch{}, claim{}, request{}, newestToken{}, answer{}, result{})
 
 // resum sets the checksum of fuzzed bytes, so that the decoder reads past it.
 func resum(b []byte) []byte {
@@ -70,7 +70,7 @@ func FuzzEntry(f *testing.F) {
 }
 
 func FuzzRequest(f *testing.F) {
-	f.Add(request{true, seen{9, 2}, batch{"a", []claim{{exchange.Occurrence{Key: numbered(1), Due: 2}, numbered(5), 6, 7, "b"}}}}.encode())
+	f.Add(request{true, newestToken{9, 2}, batch{"a", []claim{{exchange.Occurrence{Key: numbered(1), Due: 2}, numbered(5), 6, 7, "b"}}}}.encode())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		q, err := decodeRequest(b)
 		if err != nil {
@@ -84,7 +84,7 @@ func FuzzRequest(f *testing.F) {
 }
 
 func FuzzAnswer(f *testing.F) {
-	f.Add(answer{true, "c", []result{{register.Granted, "", 5, false, 0}, {register.Refused, "b", 0, true, 0}}}.encode())
+	f.Add(answer{true, "c", []result{{holders.Granted, "", 5, false, 0}, {holders.Refused, "b", 0, true, 0}}}.encode())
 	f.Add(answer{leader: "b"}.encode())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		a, err := decodeAnswer(b)

@@ -14,7 +14,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/gossip/register"
+	"github.com/cronring/cronring/gossip/holders"
 	"github.com/cronring/cronring/gossip/wire"
 )
 
@@ -94,7 +94,7 @@ func (g *grants) apply(index uint64, e entry) [][]result {
 func (g *grants) claim(index uint64, by unique.Handle[string], c claim) result {
 	minute := minuteOf(c.Due)
 	if minute < g.floorOf(c.owner) {
-		return result{grant: register.Refused}
+		return result{grant: holders.Refused}
 	}
 	had, ok := g.find(minute, c)
 	switch {
@@ -102,10 +102,10 @@ func (g *grants) claim(index uint64, by unique.Handle[string], c claim) result {
 	case had.by == by: // with the token of the newest claim, whose run starts now
 		had.index = index
 		g.set(minute, c.Occurrence, had)
-		return result{grant: register.Granted, token: index, term: g.term}
+		return result{grant: holders.Granted, token: index, term: g.term}
 	case had.index == index, had.by.Value() != c.from:
 		other := had.entry != c.entry && had.entry != job.Key{} && c.entry != job.Key{}
-		return result{grant: register.Refused, by: had.by.Value(), other: other}
+		return result{grant: holders.Refused, by: had.by.Value(), other: other}
 	}
 	to := grant{by: by, index: index, entry: c.entry, owner: c.owner}
 	if ok {
@@ -116,7 +116,7 @@ func (g *grants) claim(index uint64, by unique.Handle[string], c claim) result {
 	}
 	g.set(minute, c.Occurrence, to)
 	g.newest = max(g.newest, c.Due)
-	return result{grant: register.Granted, token: index, term: g.term}
+	return result{grant: holders.Granted, token: index, term: g.term}
 }
 
 // find returns the grant of a claimed occurrence. A grant to a member of version 0.7.0 is
@@ -247,7 +247,7 @@ func (g *grants) recover(now int64, token uint64) {
 
 // recoverMargin is how far ahead occurrences are refused after a recovery, rounded down to the
 // minute: occurrences that are due within the allowed clock skew may have been granted before.
-const recoverMargin = time.Minute + 2*register.MaxSkew
+const recoverMargin = time.Minute + 2*holders.MaxSkew
 
 // image is an immutable copy of grants.
 type image struct {

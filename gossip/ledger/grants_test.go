@@ -13,7 +13,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/gossip/register"
+	"github.com/cronring/cronring/gossip/holders"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -36,17 +36,17 @@ func TestGrantsDecide(t *testing.T) {
 		c    claim
 		want result
 	}{
-		{"a", c, result{register.Granted, "", 1, false, 0}},
-		{"a", c, result{register.Granted, "", 2, false, 0}},
-		{"b", c, result{register.Refused, "a", 0, false, 0}},
-		{"b", at(1, noon.Add(1)), result{register.Granted, "", 4, false, 0}},
-		{"b", at(2, noon), result{register.Granted, "", 5, false, 0}},
-		{"b", from("c"), result{register.Refused, "a", 0, false, 0}},
-		{"b", from("a"), result{register.Granted, "", 7, false, 0}},
-		{"c", from("a"), result{register.Refused, "b", 0, false, 0}},
-		{"a", c, result{register.Refused, "b", 0, false, 0}},
-		{"a", from("b"), result{register.Granted, "", 10, false, 0}},
-		{"a", at(3, time.Unix(-61, 5)), result{register.Refused, "", 0, false, 0}},
+		{"a", c, result{holders.Granted, "", 1, false, 0}},
+		{"a", c, result{holders.Granted, "", 2, false, 0}},
+		{"b", c, result{holders.Refused, "a", 0, false, 0}},
+		{"b", at(1, noon.Add(1)), result{holders.Granted, "", 4, false, 0}},
+		{"b", at(2, noon), result{holders.Granted, "", 5, false, 0}},
+		{"b", from("c"), result{holders.Refused, "a", 0, false, 0}},
+		{"b", from("a"), result{holders.Granted, "", 7, false, 0}},
+		{"c", from("a"), result{holders.Refused, "b", 0, false, 0}},
+		{"a", c, result{holders.Refused, "b", 0, false, 0}},
+		{"a", from("b"), result{holders.Granted, "", 10, false, 0}},
+		{"a", at(3, time.Unix(-61, 5)), result{holders.Refused, "", 0, false, 0}},
 	}
 	for i, s := range steps {
 		if got := g.one(uint64(i+1), noon, s.by, s.c); got != s.want {
@@ -68,7 +68,7 @@ func TestRerunKeepsTheEntryOfTheFirstGrant(t *testing.T) {
 	again := edited
 	again.from = "a"
 	g.one(2, noon, "b", again)
-	if got, want := g.one(3, noon, "c", first), (result{register.Refused, "b", 0, false, 0}); got != want {
+	if got, want := g.one(3, noon, "c", first), (result{holders.Refused, "b", 0, false, 0}); got != want {
 		t.Errorf("a claim for the first entry: got %+v, want %+v", got, want)
 	}
 }
@@ -78,7 +78,7 @@ func TestRerunKeepsTheEntryOfTheFirstGrant(t *testing.T) {
 func TestGrantsOfOneEntryHaveOneHolder(t *testing.T) {
 	c := at(1, noon)
 	got := newGrants().apply(1, entry{time: noon.UnixNano(), batches: []batch{{"a", []claim{c}}, {"b", []claim{{Occurrence: c.Occurrence, from: "a"}}}}})
-	want := [][]result{{{register.Granted, "", 1, false, 0}}, {{register.Refused, "a", 0, false, 0}}}
+	want := [][]result{{{holders.Granted, "", 1, false, 0}}, {{holders.Refused, "a", 0, false, 0}}}
 	if d := cmp.Diff(want, got, cmp.AllowUnexported(result{})); d != "" {
 		t.Error(d)
 	}
@@ -94,7 +94,7 @@ func TestGrantsForgetAfterTheRetention(t *testing.T) {
 	}
 	g.one(4, noon.Add(retention+time.Minute), "a", at(2, noon.Add(retention+time.Minute)))
 	for _, by := range []string{"a", "b"} {
-		if got := g.one(5, noon, by, old); got != (result{grant: register.Refused}) {
+		if got := g.one(5, noon, by, old); got != (result{grant: holders.Refused}) {
 			t.Errorf("older than a day, claimed by %s: got %+v, want it refused as nobody's", by, got)
 		}
 	}
@@ -133,7 +133,7 @@ func TestGrantsAreBounded(t *testing.T) {
 	if g.count != 10 {
 		t.Errorf("grants: got %d, want 10", g.count)
 	}
-	if got := g.one(30, noon, "b", at(1, noon.Add(9*time.Minute))); got != (result{grant: register.Refused}) {
+	if got := g.one(30, noon, "b", at(1, noon.Add(9*time.Minute))); got != (result{grant: holders.Refused}) {
 		t.Errorf("what was dropped: got %+v, want it refused", got)
 	}
 	if got := g.one(31, noon, "b", at(1, noon.Add(10*time.Minute))); got.by != "a" {
@@ -167,7 +167,7 @@ func TestUserDropsOnlyOwnGrants(t *testing.T) {
 		t.Errorf("got %d grants, %d after a snapshot, and floors %v, want up to 100 and one floor", g.count, back.count, g.floors)
 	}
 	dropped, last := noon.Add(time.Minute), noon.Add(1999*time.Second)
-	forgotten := result{grant: register.Refused}
+	forgotten := result{grant: holders.Refused}
 	for _, one := range []struct {
 		name string
 		c    claim
@@ -175,9 +175,9 @@ func TestUserDropsOnlyOwnGrants(t *testing.T) {
 	}{
 		{"one of ann's that was dropped", of(1, dropped), forgotten},
 		{"the same, by a member that does not know the job", at(1, dropped), forgotten},
-		{"the newest of ann's", of(1, last), result{grant: register.Refused, by: "a"}},
-		{"one of bob's that ran", of(2, noon), result{grant: register.Refused, by: "a"}},
-		{"one of bob's that nobody took", of(2, noon.Add(time.Second)), result{grant: register.Granted, token: 3000}},
+		{"the newest of ann's", of(1, last), result{grant: holders.Refused, by: "a"}},
+		{"one of bob's that ran", of(2, noon), result{grant: holders.Refused, by: "a"}},
+		{"one of bob's that nobody took", of(2, noon.Add(time.Second)), result{grant: holders.Granted, token: 3000}},
 	} {
 		if got := back.one(3000, last, "b", one.c); got != one.want {
 			t.Errorf("%s: got %+v, want %+v", one.name, got, one.want)
@@ -209,12 +209,12 @@ func TestSnapshotIsOfItsMoment(t *testing.T) {
 		t.Errorf("read back: got %+v, want 100 grants in two buckets", back)
 	}
 	for key := range uint64(100) {
-		want := result{register.Refused, fmt.Sprint("member-", key%7), 0, false, 0}
+		want := result{holders.Refused, fmt.Sprint("member-", key%7), 0, false, 0}
 		if got := back.one(300, noon, "x", at(key, noon.Add(time.Duration(key)*time.Second))); got != want {
 			t.Errorf("occurrence %d: got %+v, want %+v", key, got, want)
 		}
 	}
-	if got := back.one(301, noon, "x", at(1000, noon)); got.grant != register.Granted {
+	if got := back.one(301, noon, "x", at(1000, noon)); got.grant != holders.Granted {
 		t.Errorf("what came after the snapshot: got %+v, want it granted", got)
 	}
 }
@@ -248,7 +248,7 @@ func TestMachineThatCannotFollowGrantsNothing(t *testing.T) {
 // the ledger, which would then be rejected forever.
 func TestClaimsFarAheadReachNoLog(t *testing.T) {
 	now := time.Now()
-	for ahead, want := range map[time.Duration]bool{-time.Hour: false, register.MaxSkew: false, time.Minute: true, 2 * time.Hour: true} {
+	for ahead, want := range map[time.Duration]bool{-time.Hour: false, holders.MaxSkew: false, time.Minute: true, 2 * time.Hour: true} {
 		if got := (batch{"a", []claim{at(1, now), at(2, now.Add(ahead))}}).isAhead(now); got != want {
 			t.Errorf("due in %v: got %v, want %v", ahead, got, want)
 		}

@@ -54,7 +54,7 @@ type Options struct {
 	Dir    string   // of the log, if this member is a voter, and of nothing else
 	Link   *link.Link
 	Addr   func(member string) (addr string, ok bool) // returns the address of a member's link
-	Gone   func(member string) bool                   // whether this member sees that another one is dead or has left
+	IsDead func(member string) bool                   // whether this member sees that another one is dead or has left
 	// Holding returns this member's entry of a job; zero: it has none.
 	Holding func(key job.Key) catalog.Holding
 	// Foreign reports whether a member that was granted an occurrence for another entry
@@ -92,7 +92,7 @@ type Ledger struct {
 	voter   *voter        // nil: it does not run
 	leader  string        // according to the last answer, or ""
 	problem error         // of this member's voter
-	seen    seen
+	seen    newestToken
 	logged  time.Time // the last message about problem
 }
 
@@ -103,7 +103,7 @@ func New(o Options) (*Ledger, error) {
 		return nil, err
 	}
 	l := &Ledger{
-		id: o.ID, dir: o.Dir, link: o.Link, addr: o.Addr, gone: o.Gone, log: o.Log,
+		id: o.ID, dir: o.Dir, link: o.Link, addr: o.Addr, gone: o.IsDead, log: o.Log,
 		holding: o.Holding, foreign: o.Foreign, clockIsSure: o.ClockIsSure, voters: voters, changed: make(chan struct{}),
 		pace: pace{}, beat: leastBeat,
 	}

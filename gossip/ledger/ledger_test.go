@@ -20,8 +20,8 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/cronring/cronring/daemon/hosttest"
+	"github.com/cronring/cronring/gossip/holders"
 	"github.com/cronring/cronring/gossip/link"
-	"github.com/cronring/cronring/gossip/register"
 )
 
 func TestClaimIsGrantedOnce(t *testing.T) {
@@ -29,12 +29,12 @@ func TestClaimIsGrantedOnce(t *testing.T) {
 		leader, follower := r.leader(), r.follower()
 		c := claimsOf(1)[0]
 		first := r.claim("d", c)
-		r.want(first, register.Granted, "")
-		r.want(r.claim(leader, c), register.Refused, "d")
-		r.want(r.claim(follower, c), register.Refused, "d")
+		r.want(first, holders.Granted, "")
+		r.want(r.claim(leader, c), holders.Refused, "d")
+		r.want(r.claim(follower, c), holders.Refused, "d")
 		between := r.claim("d", claimsOf(2)[0])
 		again := r.claim("d", c)
-		if again.Grant != register.Granted || first.Token == 0 || again.Token <= between.Token {
+		if again.Grant != holders.Granted || first.Token == 0 || again.Token <= between.Token {
 			t.Errorf("the same claim again: got %+v, want it granted with a greater token than %+v and %+v", again, first, between)
 		}
 	})
@@ -49,7 +49,7 @@ func TestClaimsThatComeTogetherAreOneEntry(t *testing.T) {
 			keys = append(keys, key)
 		}
 		for i, got := range r.get("d").Claim(t.Context(), claimsOf(keys...)) {
-			if got.Grant != register.Granted || got.Key != numbered(keys[i]) || got.Token != before+1 {
+			if got.Grant != holders.Granted || got.Key != numbered(keys[i]) || got.Token != before+1 {
 				t.Fatalf("claim %d: got %+v, want it granted by entry %d", i, got, before+1)
 			}
 		}
@@ -85,14 +85,14 @@ func TestIdleVotersSendLittle(t *testing.T) {
 func TestClaimsSurviveTheLeader(t *testing.T) {
 	withRing(t, three, []string{"d"}, func(t *testing.T, r *testRing) {
 		first := claimsOf(1)[0]
-		r.want(r.claim("d", first), register.Granted, "")
+		r.want(r.claim("d", first), holders.Granted, "")
 		r.kill(r.leader())
 		lost := time.Now()
-		r.want(r.claim("d", claimsOf(2)[0]), register.Granted, "")
+		r.want(r.claim("d", claimsOf(2)[0]), holders.Granted, "")
 		if took := time.Since(lost); took > 6*time.Second {
 			t.Errorf("the next grant came %s after the leader was lost", took)
 		}
-		r.want(r.claim(r.leader(), first), register.Refused, "d")
+		r.want(r.claim(r.leader(), first), holders.Refused, "d")
 	})
 }
 
@@ -107,12 +107,12 @@ func TestClaimsOfAMinorityAreUnknown(t *testing.T) {
 		}
 		r.network.Partition([]string{leader, "d"}, append(rest, "e"))
 		c := claimsOf(1)[0]
-		r.want(r.claim("d", c), register.Postponed, "")
-		r.want(r.claim(leader, c), register.Postponed, "")
-		r.want(r.claim("e", c), register.Granted, "")
+		r.want(r.claim("d", c), holders.Postponed, "")
+		r.want(r.claim(leader, c), holders.Postponed, "")
+		r.want(r.claim("e", c), holders.Granted, "")
 		r.network.Heal()
-		r.want(r.claim("d", c), register.Refused, "e")
-		r.want(r.claim(leader, c), register.Refused, "e")
+		r.want(r.claim("d", c), holders.Refused, "e")
+		r.want(r.claim(leader, c), holders.Refused, "e")
 	})
 }
 
@@ -121,9 +121,9 @@ func TestClaimsWithoutAMajorityAreUnknown(t *testing.T) {
 		r.leader()
 		r.kill("a")
 		r.kill("b")
-		r.want(r.claim("c", claimsOf(1)[0]), register.Postponed, "")
+		r.want(r.claim("c", claimsOf(1)[0]), holders.Postponed, "")
 		r.start("a")
-		r.want(r.claim("c", claimsOf(2)[0]), register.Granted, "")
+		r.want(r.claim("c", claimsOf(2)[0]), holders.Granted, "")
 	})
 }
 
@@ -143,11 +143,11 @@ func TestClaimsAreKeptThroughARestartOfAllVoters(t *testing.T) {
 				r.start(id)
 			}
 			got := r.claim("d", c)
-			if got.Grant != register.Granted || got.Token <= first.Token {
+			if got.Grant != holders.Granted || got.Token <= first.Token {
 				t.Errorf("after restart %d: got %+v, want it granted after %+v", round, got, first)
 			}
 			first = got
-			r.want(r.claim("a", c), register.Refused, "d")
+			r.want(r.claim("a", c), holders.Refused, "d")
 		}
 	})
 }
@@ -157,30 +157,30 @@ func TestClaimAgainTakesFromWhoIsGoneAlone(t *testing.T) {
 		c := claimsOf(1)[0]
 		first := r.claim("d", c)
 		c.Again = true
-		r.want(r.claim("e", c), register.Refused, "d")
+		r.want(r.claim("e", c), holders.Refused, "d")
 		r.kill("d")
 		plain := c
 		plain.Again = false
-		r.want(r.claim("e", plain), register.Refused, "d")
+		r.want(r.claim("e", plain), holders.Refused, "d")
 		for _, c.From = range []string{"", "a"} { // as d had it after that one
-			r.want(r.claim("e", c), register.Refused, "d")
+			r.want(r.claim("e", c), holders.Refused, "d")
 		}
 		c.From = "d"
 		next := r.claim("e", c)
-		r.want(next, register.Granted, "")
+		r.want(next, holders.Granted, "")
 		if next.Token <= first.Token {
 			t.Errorf("token of the second grant: got %d, want more than %d", next.Token, first.Token)
 		}
 		r.start("d")
-		r.want(r.claim("d", c), register.Refused, "e")
-		r.want(r.claim("a", c), register.Refused, "e")
+		r.want(r.claim("d", c), holders.Refused, "e")
+		r.want(r.claim("a", c), holders.Refused, "e")
 	})
 }
 
 func TestClaimIsForwardedByAVoter(t *testing.T) {
 	withRing(t, three, []string{"d"}, func(t *testing.T, r *testRing) {
 		r.network.Partition([]string{"d"}, []string{r.leader()})
-		r.want(r.claim("d", claimsOf(1)[0]), register.Granted, "")
+		r.want(r.claim("d", claimsOf(1)[0]), holders.Granted, "")
 	})
 }
 
@@ -188,7 +188,7 @@ func TestClaimIsOfWhoSendsIt(t *testing.T) {
 	withRing(t, three, []string{"d"}, func(t *testing.T, r *testRing) {
 		leader := r.leader()
 		for _, forwarded := range []bool{false, true} {
-			forged := request{forwarded, seen{}, batch{"a", []claim{at(1, time.Now())}}}
+			forged := request{forwarded, newestToken{}, batch{"a", []claim{at(1, time.Now())}}}
 			if forged.claimant == leader {
 				forged.claimant = "b"
 			}
@@ -196,7 +196,7 @@ func TestClaimIsOfWhoSendsIt(t *testing.T) {
 				t.Errorf("claim of %s by d: got %v, want it refused", forged.claimant, err)
 			}
 		}
-		r.want(r.claim("d", claimsOf(1)[0]), register.Granted, "")
+		r.want(r.claim("d", claimsOf(1)[0]), holders.Granted, "")
 	})
 }
 
@@ -220,14 +220,14 @@ func TestRaftIsForVotersAlone(t *testing.T) {
 
 func TestLeaveHandsLeadershipOver(t *testing.T) {
 	withRing(t, three, []string{"d"}, func(t *testing.T, r *testRing) {
-		r.want(r.claim("d", claimsOf(1)[0]), register.Granted, "")
+		r.want(r.claim("d", claimsOf(1)[0]), holders.Granted, "")
 		first := r.leader()
 		r.get(first).Leave()
 		begun := time.Now()
-		r.want(r.claim("d", claimsOf(2)[0]), register.Granted, "")
+		r.want(r.claim("d", claimsOf(2)[0]), holders.Granted, "")
 		second := r.leader()
 		r.leave(second)
-		r.want(r.claim("d", claimsOf(3)[0]), register.Granted, "")
+		r.want(r.claim("d", claimsOf(3)[0]), holders.Granted, "")
 		if took := time.Since(begun); took >= time.Second || first == second {
 			t.Errorf("from %s to %s and on took %s, want less than an election", first, second, took)
 		}
@@ -254,7 +254,7 @@ func TestVotersChangeOneByOne(t *testing.T) {
 		t.Run(leader, func(t *testing.T) {
 			withRing(t, three, []string{"d", "e"}, func(t *testing.T, r *testRing) {
 				c := claimsOf(1)[0]
-				r.want(r.claim("e", c), register.Granted, "")
+				r.want(r.claim("e", c), holders.Granted, "")
 				goes := r.leader()
 				if leader == "stays" {
 					goes = r.follower()
@@ -267,8 +267,8 @@ func TestVotersChangeOneByOne(t *testing.T) {
 				}
 				r.votersBecome(voters...)
 				r.leave(goes)
-				r.want(r.claim("e", claimsOf(2)[0]), register.Granted, "")
-				r.want(r.claim("d", c), register.Refused, "e")
+				r.want(r.claim("e", claimsOf(2)[0]), holders.Granted, "")
+				r.want(r.claim("d", c), holders.Refused, "e")
 			})
 		})
 	}
@@ -277,7 +277,7 @@ func TestVotersChangeOneByOne(t *testing.T) {
 func TestVoterWithoutItsLogIsTakenInAnew(t *testing.T) {
 	withRing(t, three, []string{"d"}, func(t *testing.T, r *testRing) {
 		c := claimsOf(1)[0]
-		r.want(r.claim("d", c), register.Granted, "")
+		r.want(r.claim("d", c), holders.Granted, "")
 		lost := r.follower()
 		before := r.get(lost).voterNow().id
 		r.kill(lost)
@@ -293,14 +293,14 @@ func TestVoterWithoutItsLogIsTakenInAnew(t *testing.T) {
 			time.Sleep(100 * time.Millisecond) // of the bubble
 		}
 		r.kill(r.leader()) // the voter that came back is needed now
-		r.want(r.claim(lost, c), register.Refused, "d")
+		r.want(r.claim(lost, c), holders.Refused, "d")
 	})
 }
 
 func TestLedgerIsNotBegunASecondTime(t *testing.T) {
 	withRing(t, three, []string{"d"}, func(t *testing.T, r *testRing) {
 		c := claimsOf(1)[0]
-		r.want(r.claim("d", c), register.Granted, "")
+		r.want(r.claim("d", c), holders.Granted, "")
 		for _, id := range []string{"a", "b"} {
 			r.kill(id)
 			if err := os.RemoveAll(filepath.Join(r.dir, id)); err != nil {
@@ -309,18 +309,18 @@ func TestLedgerIsNotBegunASecondTime(t *testing.T) {
 		}
 		r.start("a")
 		r.start("b")
-		r.want(r.claim("a", c), register.Postponed, "")
+		r.want(r.claim("a", c), holders.Postponed, "")
 		time.Sleep(30 * time.Second) // of the bubble
-		r.want(r.claim("a", c), register.Postponed, "")
+		r.want(r.claim("a", c), holders.Postponed, "")
 	})
 }
 
 func TestLedgerBeginsWhenAllVotersAreThere(t *testing.T) {
 	withRing(t, three, nil, func(t *testing.T, r *testRing) {
 		r.kill("c")
-		r.want(r.claim("b", claimsOf(1)[0]), register.Postponed, "")
+		r.want(r.claim("b", claimsOf(1)[0]), holders.Postponed, "")
 		r.start("c")
-		r.want(r.claim("b", claimsOf(1)[0]), register.Granted, "")
+		r.want(r.claim("b", claimsOf(1)[0]), holders.Granted, "")
 	})
 }
 
@@ -329,9 +329,9 @@ func TestSnapshotCatchesALaggingVoterUp(t *testing.T) {
 		lagging := w.follower()
 		w.kill(lagging)
 		c := claimsOf(1)[0]
-		w.want(w.claim("d", c), register.Granted, "")
+		w.want(w.claim("d", c), holders.Granted, "")
 		for key := range uint64(20) {
-			w.want(w.claim("d", claimsOf(100 + key)[0]), register.Granted, "")
+			w.want(w.claim("d", claimsOf(100 + key)[0]), holders.Granted, "")
 		}
 		for _, id := range three {
 			if id == lagging {
@@ -355,10 +355,10 @@ func TestSnapshotCatchesALaggingVoterUp(t *testing.T) {
 			time.Sleep(100 * time.Millisecond) // of the bubble
 		}
 		w.kill(w.leader())
-		w.want(w.claim(lagging, c), register.Refused, "d")
+		w.want(w.claim(lagging, c), holders.Refused, "d")
 		w.kill(lagging)
 		w.start(lagging) // with what it took over
-		w.want(w.claim(lagging, c), register.Refused, "d")
+		w.want(w.claim(lagging, c), holders.Refused, "d")
 	})
 }
 
@@ -415,7 +415,7 @@ func TestVoterWithADamagedLogAsksTheOthers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			withRing(t, three, []string{"claimant"}, func(t *testing.T, r *testRing) {
 				c := claimsOf(1)[0]
-				r.want(r.claim("claimant", c), register.Granted, "")
+				r.want(r.claim("claimant", c), holders.Granted, "")
 				hurt := r.follower()
 				for r.get(hurt).Status().Index < r.get(r.leader()).Status().Index {
 					time.Sleep(10 * time.Millisecond) // of the bubble
@@ -432,9 +432,9 @@ func TestVoterWithADamagedLogAsksTheOthers(t *testing.T) {
 				if got := r.get(hurt).Status(); got.Problem == "" {
 					t.Errorf("status: got %+v, want a problem", got)
 				}
-				r.want(r.claim(hurt, claimsOf(2)[0]), register.Granted, "")
-				r.want(r.claim(hurt, c), register.Refused, "claimant")
-				r.want(r.claim("claimant", claimsOf(2)[0]), register.Refused, hurt)
+				r.want(r.claim(hurt, claimsOf(2)[0]), holders.Granted, "")
+				r.want(r.claim(hurt, c), holders.Refused, "claimant")
+				r.want(r.claim("claimant", claimsOf(2)[0]), holders.Refused, hurt)
 			})
 		})
 	}
@@ -460,7 +460,7 @@ func TestVoterWithAFullDiskAsksTheOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.start(hurt)
-		r.want(r.claim(hurt, claimsOf(1)[0]), register.Granted, "")
+		r.want(r.claim(hurt, claimsOf(1)[0]), holders.Granted, "")
 		ballast := filepath.Join(dir, "ballast")
 		f, err := os.Create(ballast)
 		if err != nil {
@@ -482,13 +482,13 @@ func TestVoterWithAFullDiskAsksTheOthers(t *testing.T) {
 		if got := r.get(hurt).Status().Problem; !strings.Contains(got, "no space left") {
 			t.Errorf("problem with a full disk: got %q, want it named", got)
 		}
-		r.want(r.claim(hurt, claimsOf(2)[0]), register.Granted, "")
-		r.want(r.claim("d", claimsOf(2)[0]), register.Refused, hurt)
+		r.want(r.claim(hurt, claimsOf(2)[0]), holders.Granted, "")
+		r.want(r.claim("d", claimsOf(2)[0]), holders.Refused, hurt)
 		if err := os.Remove(ballast); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * retryInterval) // of the bubble
-		r.want(r.claim(hurt, claimsOf(3)[0]), register.Granted, "")
+		r.want(r.claim(hurt, claimsOf(3)[0]), holders.Granted, "")
 	})
 }
 
@@ -515,15 +515,15 @@ var onceMap = (&porcupine.NondeterministicModel{
 	},
 	Init: func() []any { return []any{""} },
 	Step: func(state, input, output any) []any {
-		has, by, got := state.(string), input.(claimOp).by, output.(register.Claimed)
+		has, by, got := state.(string), input.(claimOp).by, output.(holders.Claimed)
 		switch {
-		case got.Grant == register.Granted && (has == "" || has == by):
+		case got.Grant == holders.Granted && (has == "" || has == by):
 			return []any{by}
-		case got.Grant == register.Refused && has != "" && has == got.By && has != by:
+		case got.Grant == holders.Refused && has != "" && has == got.By && has != by:
 			return []any{has}
-		case got.Grant == register.Postponed && has == "":
+		case got.Grant == holders.Postponed && has == "":
 			return []any{"", by}
-		case got.Grant == register.Postponed:
+		case got.Grant == holders.Postponed:
 			return []any{has}
 		}
 		return nil
@@ -531,7 +531,7 @@ var onceMap = (&porcupine.NondeterministicModel{
 }).ToModel()
 
 func TestOnceMapModelFindsASecondGrant(t *testing.T) {
-	granted := register.Claimed{Grant: register.Granted}
+	granted := holders.Claimed{Grant: holders.Granted}
 	history := []porcupine.Operation{
 		{Input: claimOp{1, "a"}, Output: granted, Call: 1, Return: 2},
 		{Input: claimOp{1, "b"}, Output: granted, Call: 3, Return: 4},
@@ -564,7 +564,7 @@ func TestClaimsAreLinearizable(t *testing.T) {
 				all.Wait()
 				granted := 0
 				for _, op := range h.operations {
-					if op.Output.(register.Claimed).Grant == register.Granted {
+					if op.Output.(holders.Claimed).Grant == holders.Granted {
 						granted++
 					}
 				}
@@ -602,10 +602,10 @@ func (h *history) claimUntil(r *testRing, client int, id string, over <-chan str
 		c.Due = int64(time.Hour)
 		ctx, cancel := context.WithTimeout(r.t.Context(), 2*time.Second)
 		call := h.clock.Add(1)
-		got := m.Claim(ctx, []register.Claim{c})[0]
+		got := m.Claim(ctx, []holders.Claim{c})[0]
 		cancel()
 		back := h.clock.Add(1)
-		if got.Grant == register.Postponed {
+		if got.Grant == holders.Postponed {
 			back = 1 << 60
 		}
 		h.mu.Lock()

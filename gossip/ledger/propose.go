@@ -9,7 +9,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/cronring/cronring/gossip/register"
+	"github.com/cronring/cronring/gossip/holders"
 	"github.com/cronring/cronring/gossip/wire"
 )
 
@@ -26,7 +26,7 @@ type outcome struct {
 
 var errStopped = errors.New("the ledger has stopped here")
 
-var errAhead = fmt.Errorf("an occurrence is due in more than %v by the clock of the voters' leader", register.MaxSkew)
+var errAhead = fmt.Errorf("an occurrence is due in more than %v by the clock of the voters' leader", holders.MaxSkew)
 
 // propose adds a batch to the log. It fails unless this voter leads. After an error the batch
 // may be in the log nevertheless.
@@ -57,7 +57,7 @@ func (v *voter) propose(ctx context.Context, b batch) ([]result, error) {
 // member whose clock is ahead would otherwise be granted the future occurrences of all members,
 // and the grants would be forgotten last.
 func (c batch) isAhead(now time.Time) bool {
-	latest := now.Add(register.MaxSkew).UnixNano()
+	latest := now.Add(holders.MaxSkew).UnixNano()
 	return slices.ContainsFunc(c.claims, func(one claim) bool { return one.Due > latest })
 }
 

@@ -16,8 +16,8 @@ var errRecover = errors.New("the ledger is being recovered from this voter's log
 // voters have older copies of their disks.
 var errBehind = errors.New("the log lacks entries by which occurrences were granted, as if a voter's disk was put back to an older copy; restore the newer log, or see RECOVERY in cronring-ring-setup(7)")
 
-// see stores a token, if it is the greatest.
-func (l *Ledger) see(s seen) {
+// noteToken stores a token, if it is the greatest.
+func (l *Ledger) noteToken(s newestToken) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if s.token > l.seen.token {
@@ -25,7 +25,7 @@ func (l *Ledger) see(s seen) {
 	}
 }
 
-func (l *Ledger) newestSeen() seen {
+func (l *Ledger) newestSeen() newestToken {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.seen
@@ -48,7 +48,7 @@ func (v *voter) checkSeen() error {
 }
 
 // has reports whether the log contains an entry, or contained it before a snapshot.
-func (v *voter) has(s seen) bool {
+func (v *voter) has(s newestToken) bool {
 	base := v.machine.base()
 	if s.token <= base {
 		return true // granted before a recovery

@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/engine/exchange"
-	"github.com/cronring/cronring/gossip/register"
+	"github.com/cronring/cronring/gossip/holders"
 )
 
 // dueNow is a claim of an occurrence that is due now.
-func dueNow(key uint64) register.Claim {
-	return register.Claim{Occurrence: exchange.OccurrenceOf(numbered(key), time.Now())}
+func dueNow(key uint64) holders.Claim {
+	return holders.Claim{Occurrence: exchange.OccurrenceOf(numbered(key), time.Now())}
 }
 
 // wipe kills a voter, and starts it again with what a directory holds; "": nothing.
@@ -47,10 +47,10 @@ func (r *testRing) recovers(id string, newest uint64) {
 		r.t.Fatal(err)
 	}
 	time.Sleep(time.Second)
-	r.want(r.claim("e", dueNow(50)), register.Refused, "") // it is unknown whether it was granted
+	r.want(r.claim("e", dueNow(50)), holders.Refused, "") // it is unknown whether it was granted
 	time.Sleep(recoverMargin + time.Minute)
 	r.votersBecome(three...)
-	if got := r.claim("e", dueNow(51)); got.Grant != register.Granted || got.Token <= newest {
+	if got := r.claim("e", dueNow(51)); got.Grant != holders.Granted || got.Token <= newest {
 		r.t.Errorf("after the recovery: got %+v, want it granted with a token above %d", got, newest)
 	}
 	if p := r.get(id).Status().Problem; p != "" {
@@ -61,7 +61,7 @@ func (r *testRing) recovers(id string, newest uint64) {
 func TestLedgerIsRecoveredFromTheOnlyLogLeft(t *testing.T) {
 	withRing(t, three, []string{"d", "e"}, func(t *testing.T, r *testRing) {
 		c := dueNow(1)
-		r.want(r.claim("d", c), register.Granted, "")
+		r.want(r.claim("d", c), holders.Granted, "")
 		left := r.follower()
 		r.settled(left)
 		r.kill(left) // it misses some entries
@@ -72,20 +72,20 @@ func TestLedgerIsRecoveredFromTheOnlyLogLeft(t *testing.T) {
 			}
 		}
 		r.start(left)
-		r.want(r.claim("e", c), register.Postponed, "")
+		r.want(r.claim("e", c), holders.Postponed, "")
 		for _, id := range three {
 			if err := r.get(id).Recover(t.Context()); id != left && (err == nil || !strings.Contains(err.Error(), "has its log")) {
 				t.Errorf("%s has lost its log: got %v, want its recovery refused", id, err)
 			}
 		}
 		r.recovers(left, newest)
-		r.want(r.claim("e", c), register.Refused, "")
+		r.want(r.claim("e", c), holders.Refused, "")
 	})
 }
 
 func TestRecoveryIsRefusedWhileAMajorityHasItsLogs(t *testing.T) {
 	withRing(t, three, []string{"d", "e"}, func(t *testing.T, r *testRing) {
-		r.want(r.claim("d", dueNow(1)), register.Granted, "")
+		r.want(r.claim("d", dueNow(1)), holders.Granted, "")
 		refused := func() {
 			t.Helper()
 			for _, id := range three {
@@ -109,7 +109,7 @@ func TestRecoveryIsRefusedWhileAMajorityHasItsLogs(t *testing.T) {
 // majority that lacks some grants: they grant nothing.
 func TestVoterPutBackToAnOlderCopyIsRejected(t *testing.T) {
 	withRing(t, three, []string{"d", "e"}, func(t *testing.T, r *testRing) {
-		r.want(r.claim("d", dueNow(1)), register.Granted, "")
+		r.want(r.claim("d", dueNow(1)), holders.Granted, "")
 		down := r.follower()
 		r.kill(down)
 		var back string
@@ -127,15 +127,15 @@ func TestVoterPutBackToAnOlderCopyIsRejected(t *testing.T) {
 		r.start(back)
 		c := dueNow(2)
 		newest := r.claim("d", c)
-		r.want(newest, register.Granted, "")
+		r.want(newest, holders.Granted, "")
 		r.kill(r.leader())
 		r.wipe(back, old)
 		if r.get(down) == nil {
 			r.start(down)
 		}
 		leader := r.leader()
-		r.want(r.claim("d", dueNow(3)), register.Postponed, "") // it reports the grants that it has seen
-		r.want(r.claim("e", c), register.Postponed, "")
+		r.want(r.claim("d", dueNow(3)), holders.Postponed, "") // it reports the grants that it has seen
+		r.want(r.claim("e", c), holders.Postponed, "")
 		if got := r.get(leader).Status().Problem; !strings.Contains(got, "older copy") {
 			t.Errorf("the problem is %q", got)
 		}
@@ -145,6 +145,6 @@ func TestVoterPutBackToAnOlderCopyIsRejected(t *testing.T) {
 			}
 		}
 		r.recovers(leader, newest.Token)
-		r.want(r.claim("e", c), register.Refused, "")
+		r.want(r.claim("e", c), holders.Refused, "")
 	})
 }

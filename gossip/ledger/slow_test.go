@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/cronring/cronring/gossip/register"
+	"github.com/cronring/cronring/gossip/holders"
 )
 
 // TestClaimsOverASlowNetwork: five members claim twice a second each while packets are slow or get
@@ -45,7 +45,7 @@ func TestClaimsOverASlowNetwork(t *testing.T) {
 						mu.Lock()
 						defer mu.Unlock()
 						took = append(took, time.Since(begun))
-						if got.Grant != register.Granted {
+						if got.Grant != holders.Granted {
 							unknown++
 						}
 					})

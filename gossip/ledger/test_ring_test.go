@@ -14,9 +14,9 @@ import (
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/gossip/holders"
 	"github.com/cronring/cronring/gossip/link"
 	"github.com/cronring/cronring/gossip/link/linktest"
-	"github.com/cronring/cronring/gossip/register"
 )
 
 // testRing is a ring of members with ledgers, on a network in memory. Their logs are on disk and
@@ -81,7 +81,7 @@ func (r *testRing) start(id string) *member {
 	l, err := New(Options{
 		ID: id, Voters: r.voters, Dir: filepath.Join(r.dir, id), Link: carrier, Log: quiet,
 		Addr:    func(id string) (string, bool) { return id, true },
-		Gone:    func(id string) bool { return r.get(id) == nil },
+		IsDead:  func(id string) bool { return r.get(id) == nil },
 		Holding: func(key job.Key) catalog.Holding { return r.holding(id, key) },
 		Foreign: func(_ context.Context, member string, o exchange.Occurrence) (bool, error) {
 			return r.foreign(id, member)
@@ -167,20 +167,20 @@ func (r *testRing) follower() string {
 	return r.voters[slices.IndexFunc(r.voters, func(id string) bool { return id != leader && r.get(id) != nil })]
 }
 
-func claimsOf(keys ...uint64) []register.Claim {
-	var all []register.Claim
+func claimsOf(keys ...uint64) []holders.Claim {
+	var all []holders.Claim
 	for _, key := range keys {
-		all = append(all, register.Claim{Occurrence: exchange.OccurrenceOf(numbered(key), time.Now().Truncate(time.Hour))})
+		all = append(all, holders.Claim{Occurrence: exchange.OccurrenceOf(numbered(key), time.Now().Truncate(time.Hour))})
 	}
 	return all
 }
 
 // claim requests one occurrence as a member.
-func (r *testRing) claim(id string, c register.Claim) register.Claimed {
+func (r *testRing) claim(id string, c holders.Claim) holders.Claimed {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), 10*time.Second)
 	defer cancel()
-	answers := r.get(id).Claim(ctx, []register.Claim{c})
+	answers := r.get(id).Claim(ctx, []holders.Claim{c})
 	if len(answers) != 1 || answers[0].Occurrence != c.Occurrence {
 		r.t.Fatalf("claim of %v by %s: got %+v, want one answer to it", c.Occurrence, id, answers)
 	}
@@ -188,7 +188,7 @@ func (r *testRing) claim(id string, c register.Claim) register.Claimed {
 }
 
 // want holds an answer to a grant and whose the occurrence is.
-func (r *testRing) want(got register.Claimed, grant register.Grant, by string) {
+func (r *testRing) want(got holders.Claimed, grant holders.Grant, by string) {
 	r.t.Helper()
 	if got.Grant != grant || got.By != by {
 		r.t.Errorf("claim of %v: got grant %d by %q, want %d by %q", got.Key, got.Grant, got.By, grant, by)

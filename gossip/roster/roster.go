@@ -9,8 +9,8 @@ import (
 
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/gossip/holders"
 	"github.com/cronring/cronring/gossip/meta"
-	"github.com/cronring/cronring/gossip/register"
 	"github.com/cronring/cronring/gossip/wire"
 )
 
@@ -101,8 +101,8 @@ func DecodePage(b []byte) (Page, error) {
 
 // Difference lists the differences between a member's jobs and this one's.
 type Difference struct {
-	Lacks map[job.Key]register.Lack // this member's jobs for which the other one does not hold the same entry
-	Extra []job.Key                 // the other's jobs that this member does not hold
+	Lacks map[job.Key]holders.Lack // this member's jobs for which the other one does not hold the same entry
+	Extra []job.Key                // the other's jobs that this member does not hold
 }
 
 // Compare compares a member's jobs with this one's. A job that differed in the same way before
@@ -113,12 +113,12 @@ func (r *Roster) Compare(theirs []catalog.Holding, before Difference, now time.T
 		if other.Hash == e.Hash {
 			continue
 		}
-		lack := register.Lack{Ours: e.Hash, Theirs: other.Hash, Since: now}
+		lack := holders.Lack{Ours: e.Hash, Theirs: other.Hash, Since: now}
 		if was, ok := before.Lacks[e.Key]; ok && was.Ours == lack.Ours && was.Theirs == lack.Theirs {
 			lack.Since = was.Since
 		}
 		if d.Lacks == nil {
-			d.Lacks = make(map[job.Key]register.Lack)
+			d.Lacks = make(map[job.Key]holders.Lack)
 		}
 		d.Lacks[e.Key] = lack
 	}

@@ -23,7 +23,7 @@ import (
 	"github.com/cronring/cronring/daemon/store"
 	"github.com/cronring/cronring/daemon/store/prune"
 	"github.com/cronring/cronring/gossip/claims"
-	"github.com/cronring/cronring/gossip/register"
+	"github.com/cronring/cronring/gossip/holders"
 )
 
 // World is a real engine behind the server's Backend, except for the ring, and a Store in memory. Its
@@ -147,7 +147,7 @@ func (w *World) Step(events ...event.Event) []effect.Effect {
 }
 
 // StepRing is a step with events of the other members of the ring.
-func (w *World) StepRing(events ...register.Event) {
+func (w *World) StepRing(events ...holders.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.members.Receive(events...)

@@ -1,4 +1,4 @@
-package register
+package holders
 
 import (
 	"fmt"
@@ -29,7 +29,7 @@ type event struct {
 }
 
 type simMember struct {
-	*Register
+	*Table
 	id        string
 	skew      time.Duration
 	crashed   bool
@@ -53,7 +53,7 @@ func newSimRing(t testing.TB, seed uint64, n int) *simRing {
 	for i := range n {
 		id := fmt.Sprintf("%c%d", 'a'+i, s.r.IntN(10))
 		s.nodes = append(s.nodes, &simMember{
-			Register: New(id, DefaultLimits), id: id, skew: time.Duration(s.r.IntN(5000)) * time.Millisecond,
+			Table: New(id, DefaultLimits), id: id, skew: time.Duration(s.r.IntN(5000)) * time.Millisecond,
 			sees: make([]bool, n), cut: make([]bool, n),
 			granted: map[exchange.Occurrence]int{}, begun: map[exchange.Occurrence]bool{}, dropped: map[exchange.Occurrence]bool{}, heard: map[exchange.Occurrence]bool{},
 			doubled: map[exchange.Occurrence][]string{}, asking: map[exchange.Occurrence]bool{}, inheritor: map[exchange.Occurrence]bool{}, orphan: map[exchange.Occurrence]Mark{},
@@ -453,7 +453,7 @@ func TestRestartsLoseNothing(t *testing.T) {
 func (s *simRing) restart(j int, o exchange.Occurrence) {
 	n := s.nodes[j]
 	n.life++
-	n.Register, n.granted, n.asking = New(n.id, DefaultLimits), map[exchange.Occurrence]int{}, map[exchange.Occurrence]bool{}
+	n.Table, n.granted, n.asking = New(n.id, DefaultLimits), map[exchange.Occurrence]int{}, map[exchange.Occurrence]bool{}
 	s.note("%s starts anew, begun: %v", n.id, n.begun[o])
 	if n.begun[o] {
 		n.lost = true
@@ -595,14 +595,14 @@ func TestEveryOrderOfTwoClaims(t *testing.T) {
 // meeting has three registers; b and c claim.
 type meeting struct {
 	t       *testing.T
-	nodes   map[string]*Register
+	nodes   map[string]*Table
 	pending []func()
 	granted []string
 	now     time.Time
 }
 
 func newMeeting(t *testing.T) *meeting {
-	m := &meeting{t: t, nodes: map[string]*Register{}, now: time.Unix(1_800_000_000, 0)}
+	m := &meeting{t: t, nodes: map[string]*Table{}, now: time.Unix(1_800_000_000, 0)}
 	for _, id := range []string{"a", "b", "c"} {
 		m.nodes[id] = New(id, DefaultLimits)
 	}

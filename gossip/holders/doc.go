@@ -1,5 +1,5 @@
-// Package register owns what a member of a ring knows of who took which
-// occurrence, and the protocol by which one is claimed. It performs no I/O: the
+// Package holders owns which member of a ring holds which occurrence, as far as one member
+// knows, and the protocol by which an occurrence is claimed. It performs no I/O: the
 // methods return answers, messages for the other members, and Changes.
 //
 // # How an occurrence is claimed
@@ -54,4 +54,4 @@
 // have begun, both members report it: see Changes. If one of them took it over
 // from the other, only the other one knows whether its run was lost. Therefore the
 // member that finds a double sends its own mark to the other one: see LearnDoubles.
-package register
+package holders

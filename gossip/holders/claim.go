@@ -1,4 +1,4 @@
-package register
+package holders
 
 import (
 	"slices"
@@ -18,7 +18,7 @@ type claim struct {
 
 // own refuses a claim in the first generation, if this member knows that the occurrence is taken,
 // or that it may be. Otherwise the claim is undecided.
-func (r *Register) own(o exchange.Occurrence) Claimed {
+func (r *Table) own(o exchange.Occurrence) Claimed {
 	if e := r.entries[o]; e != nil && e.holder().phase > 0 {
 		return Claimed{Occurrence: o, Grant: Refused, By: e.holder().member.Value()}
 	} else if e == nil && r.forgotten(o) {
@@ -28,7 +28,7 @@ func (r *Register) own(o exchange.Occurrence) Claimed {
 }
 
 // forgotten reports whether an occurrence without a record may have been taken nevertheless.
-func (r *Register) forgotten(o exchange.Occurrence) bool {
+func (r *Table) forgotten(o exchange.Occurrence) bool {
 	known, ok := r.newest[o.Key]
 	if !ok {
 		return o.Due <= r.dropped[r.owner(o.Key)]
@@ -36,7 +36,7 @@ func (r *Register) forgotten(o exchange.Occurrence) bool {
 	return known.due >= o.Due && o.Due <= max(r.horizon, known.dropped)
 }
 
-func (r *Register) take(o exchange.Occurrence, generation uint8, now time.Time) Claimed {
+func (r *Table) take(o exchange.Occurrence, generation uint8, now time.Time) Claimed {
 	e := r.entry(o, now)
 	if e.mine.phase == 0 || e.mine.generation != generation {
 		before := e.holder()
@@ -52,7 +52,7 @@ func (r *Register) take(o exchange.Occurrence, generation uint8, now time.Time) 
 // occurrence of a dead member, or the next attempt at an occurrence of this member. If this
 // member took the occurrence but did not begin it, Ask always checks with the others: this
 // member may have been away, and another one may have taken it.
-func (r *Register) Ask(o exchange.Occurrence, again bool, peers []string, now time.Time) (Question, Claimed) {
+func (r *Table) Ask(o exchange.Occurrence, again bool, peers []string, now time.Time) (Question, Claimed) {
 	q := Question{Occurrence: o}
 	if own := r.unfinished(o); own != nil && (again || own.phase == exchange.Taken) {
 		q.Mine, q.Generation = true, own.generation
@@ -82,7 +82,7 @@ func (r *Register) Ask(o exchange.Occurrence, again bool, peers []string, now ti
 
 // unfinished returns the state of an occurrence that this member took and still holds. It returns
 // nil if there is none, or if the occurrence is over.
-func (r *Register) unfinished(o exchange.Occurrence) *state {
+func (r *Table) unfinished(o exchange.Occurrence) *state {
 	e := r.entries[o]
 	if e == nil || e.mine.phase == 0 || e.mine.phase == exchange.Over || e.holder() != &e.mine {
 		return nil
@@ -93,20 +93,20 @@ func (r *Register) unfinished(o exchange.Occurrence) *state {
 // again decides a claim of a dead member's occurrence as far as this member can without the
 // others. If peers include the holder, it was restarted or is back, and answers for itself. An
 // occurrence without a record is assumed to have been claimed once.
-func (r *Register) again(o exchange.Occurrence, peers []string) (Question, Claimed) {
+func (r *Table) again(o exchange.Occurrence, peers []string) (Question, Claimed) {
 	q := Question{Occurrence: o, Generation: 1, Phase: exchange.Taken}
 	e := r.entries[o]
 	if e == nil {
 		return q, Claimed{}
 	}
 	held := e.holder()
-	if held.phase == exchange.Over || held.phase > 0 && !r.gone[held.member] && !slices.Contains(peers, held.member.Value()) {
+	if held.phase == exchange.Over || held.phase > 0 && !r.dead[held.member] && !slices.Contains(peers, held.member.Value()) {
 		return q, Claimed{Occurrence: o, Grant: Refused, By: held.member.Value()}
 	}
 	if held.phase > 0 {
 		q.Generation, q.Phase, q.Attempt = next(held.generation), held.phase, held.attempt
 	}
-	if r.gone[e.asked] || r.gone[e.lostTo] {
+	if r.dead[e.asked] || r.dead[e.lostTo] {
 		q.Generation = max(q.Generation, next(e.askedIn))
 	}
 	return q, Claimed{}
@@ -116,7 +116,7 @@ func (r *Register) again(o exchange.Occurrence, peers []string) (Question, Claim
 func next(generation uint8) uint8 { return min(generation, lastGeneration-1) + 1 }
 
 // Answer answers another member's question, and remembers the claimant.
-func (r *Register) Answer(from string, q Question, now time.Time) Answer {
+func (r *Table) Answer(from string, q Question, now time.Time) Answer {
 	asker := unique.Make(from)
 	a := Answer{Occurrence: q.Occurrence, Serial: q.Serial, Reply: Free}
 	c := r.claims[q.Occurrence]
@@ -124,7 +124,7 @@ func (r *Register) Answer(from string, q Question, now time.Time) Answer {
 		c = nil
 	}
 	if q.Mine {
-		delete(r.gone, asker)
+		delete(r.dead, asker)
 	} else if c != nil && (c.generation > q.Generation || c.generation == q.Generation && r.self.Value() < from) {
 		a.Reply = Busy
 		return a
@@ -154,7 +154,7 @@ func (r *Register) Answer(from string, q Question, now time.Time) Answer {
 }
 
 // blocks reports whether a mark is a reason to refuse a question.
-func (r *Register) blocks(s *state, asker name, q Question) bool {
+func (r *Table) blocks(s *state, asker name, q Question) bool {
 	switch {
 	case s.phase == 0, s.phase == exchange.Taken && s.member == asker: // the claimant was restarted and claims its own
 		return false
@@ -170,7 +170,7 @@ func (r *Register) blocks(s *state, asker name, q Question) bool {
 
 // Receive processes the answer of a member to a question; Silent means that it did not answer. Each
 // claim is decided at most once.
-func (r *Register) Receive(from string, a Answer, now time.Time) (Claimed, Changes) {
+func (r *Table) Receive(from string, a Answer, now time.Time) (Claimed, Changes) {
 	c := r.claims[a.Occurrence]
 	if c == nil || c.serial != a.Serial {
 		return Claimed{}, Changes{}
@@ -206,7 +206,7 @@ func (r *Register) Receive(from string, a Answer, now time.Time) (Claimed, Chang
 
 // fail ends a claim because another member has precedence. If that member dies before it sends a
 // mark, it may have been granted the occurrence.
-func (r *Register) fail(o exchange.Occurrence, generation uint8, to name, now time.Time) Claimed {
+func (r *Table) fail(o exchange.Occurrence, generation uint8, to name, now time.Time) Claimed {
 	delete(r.claims, o)
 	e := r.entry(o, now)
 	e.release()

@@ -1,4 +1,4 @@
-package register
+package holders
 
 import (
 	"cmp"
@@ -106,9 +106,9 @@ const lastGeneration = 100
 // No member takes a future occurrence, but its clock may be ahead.
 const ahead = time.Minute
 
-// Register is the record of one member. It is not safe for concurrent use. Its Limits bound
+// Table contains the holders of occurrences, as far as one member knows. It is not safe for concurrent use. Its Limits bound
 // its size.
-type Register struct {
+type Table struct {
 	self    name
 	limits  Limits
 	entries map[exchange.Occurrence]*entry
@@ -117,7 +117,7 @@ type Register struct {
 	jobs    heapByUser       // the keys of newest, see dropJob
 	dropped map[string]int64 // by user: scheduled time of the newest occurrence of the jobs dropped from newest
 	claims  map[exchange.Occurrence]*claim
-	gone    map[name]bool
+	dead    map[name]bool
 	doubles map[exchange.Occurrence][]name // members whose runs were already reported as doubles
 	horizon int64                          // scheduled time of the newest occurrence that was dropped for its age
 	serial  uint32                         // of the latest claim
@@ -197,7 +197,7 @@ func (e *entry) holder() *state {
 }
 
 // Holder returns the member that holds an occurrence, or "".
-func (r *Register) Holder(o exchange.Occurrence) string {
+func (r *Table) Holder(o exchange.Occurrence) string {
 	if e := r.entries[o]; e != nil && e.holder().phase > 0 {
 		return e.holder().member.Value()
 	}
@@ -205,7 +205,7 @@ func (r *Register) Holder(o exchange.Occurrence) string {
 }
 
 // Own returns this member's own mark of an occurrence.
-func (r *Register) Own(o exchange.Occurrence) (Mark, bool) {
+func (r *Table) Own(o exchange.Occurrence) (Mark, bool) {
 	e := r.entries[o]
 	if e == nil || e.mine.phase == 0 {
 		return Mark{}, false
@@ -233,9 +233,9 @@ func mark(o exchange.Occurrence, s *state) Mark {
 	}
 }
 
-// New returns an empty register for a member.
-func New(self string, limits Limits) *Register {
-	return &Register{
+// New returns an empty table for a member.
+func New(self string, limits Limits) *Table {
+	return &Table{
 		self:    unique.Make(self),
 		limits:  limits,
 		entries: map[exchange.Occurrence]*entry{},
@@ -244,7 +244,7 @@ func New(self string, limits Limits) *Register {
 		newest:  map[job.Key]newest{},
 		dropped: map[string]int64{},
 		claims:  map[exchange.Occurrence]*claim{},
-		gone:    map[name]bool{},
+		dead:    map[name]bool{},
 		doubles: map[exchange.Occurrence][]name{},
 	}
 }
@@ -253,7 +253,7 @@ func New(self string, limits Limits) *Register {
 // mark to send to the others. There are two more uses. A member that starts reports its runs
 // of the last day, so that doubles are found. In strict mode a member that the voters granted
 // an occurrence reports it as Taken, even if another member holds it here.
-func (r *Register) Progress(s exchange.Progress, now time.Time) (Mark, Changes) {
+func (r *Table) Progress(s exchange.Progress, now time.Time) (Mark, Changes) {
 	o := s.Occurrence
 	e := r.entry(o, now)
 	if held := e.holder(); s.Phase == exchange.Taken && held.phase > 0 && e.mine.phase == 0 {
@@ -278,11 +278,11 @@ func (r *Register) Progress(s exchange.Progress, now time.Time) (Mark, Changes) 
 }
 
 // Abandon ends all claims of this member, because it leaves.
-func (r *Register) Abandon() { clear(r.claims) }
+func (r *Table) Abandon() { clear(r.claims) }
 
 // Learn applies marks from other members. A mark about this member itself is ignored, unless it
 // shows an occurrence that this one took and forgot in a restart.
-func (r *Register) Learn(marks []Mark, now time.Time) Changes {
+func (r *Table) Learn(marks []Mark, now time.Time) Changes {
 	var news Changes
 	for i := range marks {
 		r.learn(&marks[i], now, &news)
@@ -293,7 +293,7 @@ func (r *Register) Learn(marks []Mark, now time.Time) Changes {
 // LearnDoubles applies marks of which their members report that they double runs of this one. They
 // are not checked: an attempt that has ended here, and before another one, is Begun for the others,
 // and so they cannot distinguish it from one that was lost.
-func (r *Register) LearnDoubles(marks []Mark, now time.Time) Changes {
+func (r *Table) LearnDoubles(marks []Mark, now time.Time) Changes {
 	var news Changes
 	for i, m := range marks {
 		if e := r.entries[m.Occurrence]; e != nil && e.mine.began() {
@@ -304,7 +304,7 @@ func (r *Register) LearnDoubles(marks []Mark, now time.Time) Changes {
 	return news
 }
 
-func (r *Register) learn(m *Mark, now time.Time, news *Changes) {
+func (r *Table) learn(m *Mark, now time.Time, news *Changes) {
 	o := m.Occurrence
 	s := state{
 		member: unique.Make(m.Member), run: m.Run, generation: m.Generation, phase: m.Phase,
@@ -314,7 +314,7 @@ func (r *Register) learn(m *Mark, now time.Time, news *Changes) {
 		return
 	}
 	if s.member == r.self {
-		if s.phase == exchange.Taken && r.knowsNothing(o, now) {
+		if s.phase == exchange.Taken && r.cannotHaveBegun(o, now) {
 			news.Orphans = append(news.Orphans, Report{Mark: *m})
 		}
 		return
@@ -345,14 +345,14 @@ func (r *Register) learn(m *Mark, now time.Time, news *Changes) {
 		e.mine = state{}
 		news.Yielded = append(news.Yielded, Report{Mark: *m})
 	}
-	if r.gone[s.member] && s.phase < exchange.Over && !e.ran() {
+	if r.dead[s.member] && s.phase < exchange.Over && !e.ran() {
 		news.Orphans = append(news.Orphans, Report{Mark: *m})
 	}
 }
 
-// knowsNothing reports whether this member cannot have begun an occurrence that others list as
+// cannotHaveBegun reports whether this member cannot have begun an occurrence that others list as
 // taken by it, because it was restarted before it recorded the occurrence.
-func (r *Register) knowsNothing(o exchange.Occurrence, now time.Time) bool {
+func (r *Table) cannotHaveBegun(o exchange.Occurrence, now time.Time) bool {
 	return r.entries[o] == nil && r.claims[o] == nil && !r.forgotten(o) && o.Due >= now.Add(-r.limits.Age).UnixNano()
 }
 
@@ -368,7 +368,7 @@ func (s *state) replaces(known *state) bool {
 }
 
 // double reports that another member's run doubles a run of this member, if it does.
-func (r *Register) double(o exchange.Occurrence, e *entry, other *state, news *Changes) {
+func (r *Table) double(o exchange.Occurrence, e *entry, other *state, news *Changes) {
 	if !e.mine.began() || !other.began() {
 		return
 	}
@@ -381,7 +381,7 @@ func (r *Register) double(o exchange.Occurrence, e *entry, other *state, news *C
 }
 
 // reportDouble reports a double once for each member.
-func (r *Register) reportDouble(m Mark, e *entry, news *Changes) {
+func (r *Table) reportDouble(m Mark, e *entry, news *Changes) {
 	o, member := m.Occurrence, unique.Make(m.Member)
 	if slices.Contains(r.doubles[o], member) {
 		return
@@ -394,12 +394,12 @@ func (r *Register) reportDouble(m Mark, e *entry, news *Changes) {
 
 // Lose records that a member died or was restarted. It returns the occurrences that the member
 // took and did not finish, as far as they are known, oldest first.
-func (r *Register) Lose(member string) []Report {
+func (r *Table) Lose(member string) []Report {
 	lost := unique.Make(member)
-	if len(r.gone) >= mostGone {
-		clear(r.gone)
+	if len(r.dead) >= maxDead {
+		clear(r.dead)
 	}
-	r.gone[lost] = true
+	r.dead[lost] = true
 	var orphans []Report
 	for o, e := range r.entries {
 		if x, ok := r.orphan(o, e, lost); ok {
@@ -413,19 +413,19 @@ func (r *Register) Lose(member string) []Report {
 	return orphans
 }
 
-// mostGone bounds the number of members that are remembered as dead.
-const mostGone = 4096
+// maxDead bounds the number of members that are remembered as dead.
+const maxDead = 4096
 
 // orphan returns the report of an occurrence that a lost member took. A member that claimed it, or
 // won against a claim of this one, may have been granted it.
-func (r *Register) orphan(o exchange.Occurrence, e *entry, lost name) (Report, bool) {
+func (r *Table) orphan(o exchange.Occurrence, e *entry, lost name) (Report, bool) {
 	held := e.holder()
 	switch {
 	case held == &e.mine || held.phase == exchange.Over || e.ran():
 		return Report{}, false
 	case held.phase > 0 && held.member == lost:
 		return Report{Mark: mark(o, held)}, true
-	case (e.asked == lost || e.lostTo == lost) && (held.phase == 0 || r.gone[held.member]):
+	case (e.asked == lost || e.lostTo == lost) && (held.phase == 0 || r.dead[held.member]):
 		return Report{Asks: true, Mark: Mark{
 			Occurrence: o, Member: lost.Value(), Generation: e.askedIn, Phase: max(held.phase, exchange.Taken),
 			Attempt: held.attempt, Lost: held.lost,
@@ -435,11 +435,11 @@ func (r *Register) orphan(o exchange.Occurrence, e *entry, lost name) (Report, b
 }
 
 // Regain records that a dead member is alive again.
-func (r *Register) Regain(member string) { delete(r.gone, unique.Make(member)) }
+func (r *Table) Regain(member string) { delete(r.dead, unique.Make(member)) }
 
 // Marks returns the marks of the occurrences that changed after since, by this member's clock. It
 // returns at most limit marks, those with the latest scheduled times, newest first.
-func (r *Register) Marks(since time.Time, limit int) []Mark {
+func (r *Table) Marks(since time.Time, limit int) []Mark {
 	var marks []Mark
 	for o, e := range r.entries {
 		if e.changed < since.UnixNano() {
@@ -462,7 +462,7 @@ func (r *Register) Marks(since time.Time, limit int) []Mark {
 
 // Newest returns the newest taken occurrence of each job and the member that took it, if that
 // became known after since, by this member's clock.
-func (r *Register) Newest(since time.Time) []Mark {
+func (r *Table) Newest(since time.Time) []Mark {
 	var list []Mark
 	for key, n := range r.newest {
 		if n.changed >= since.UnixNano() {
@@ -474,7 +474,7 @@ func (r *Register) Newest(since time.Time) []Mark {
 }
 
 // Advance applies the list that another member's Newest returned.
-func (r *Register) Advance(list []Mark, now time.Time) {
+func (r *Table) Advance(list []Mark, now time.Time) {
 	for _, n := range list {
 		if !r.tooFar(n.Due, now) {
 			r.advance(n.Occurrence, unique.Make(n.Member), now)
@@ -482,7 +482,7 @@ func (r *Register) Advance(list []Mark, now time.Time) {
 	}
 }
 
-func (r *Register) advance(o exchange.Occurrence, by name, now time.Time) {
+func (r *Table) advance(o exchange.Occurrence, by name, now time.Time) {
 	known, ok := r.newest[o.Key]
 	if ok && known.due >= o.Due {
 		return
@@ -500,7 +500,7 @@ func (r *Register) advance(o exchange.Occurrence, by name, now time.Time) {
 
 // dropJob forgets a job of the user who has the most: about the one that ran longest ago, such as a
 // job that was renamed since. Its occurrences until then count as forgotten.
-func (r *Register) dropJob(of string) {
+func (r *Table) dropJob(of string) {
 	of = r.jobs.fullest(of)
 	all := r.jobs[of]
 	for range mostRefreshed { // the due times in the heap are those when it last looked
@@ -520,12 +520,12 @@ func (r *Register) dropJob(of string) {
 // mostRefreshed bounds how many jobs are looked at to forget one.
 const mostRefreshed = 1000
 
-func (r *Register) tooFar(due int64, now time.Time) bool { return due > now.Add(ahead).UnixNano() }
+func (r *Table) tooFar(due int64, now time.Time) bool { return due > now.Add(ahead).UnixNano() }
 
 // entry returns the record of an occurrence that is about to change, or creates it. If the
-// register is full, and the occurrence is older than all others of the user who has the most, the
+// table is full, and the occurrence is older than all others of the user who has the most, the
 // record is not kept.
-func (r *Register) entry(o exchange.Occurrence, now time.Time) *entry {
+func (r *Table) entry(o exchange.Occurrence, now time.Time) *entry {
 	e := r.entries[o]
 	if e == nil {
 		e = &entry{}
@@ -535,7 +535,7 @@ func (r *Register) entry(o exchange.Occurrence, now time.Time) *entry {
 	return e
 }
 
-func (r *Register) keep(o exchange.Occurrence, e *entry, now time.Time) {
+func (r *Table) keep(o exchange.Occurrence, e *entry, now time.Time) {
 	for owner, all := range r.oldest {
 		for len(*all) > 0 && (*all)[0].Due < now.Add(-r.limits.Age).UnixNano() {
 			r.horizon = max(r.horizon, r.forget(all).Due)
@@ -560,7 +560,7 @@ func (r *Register) keep(o exchange.Occurrence, e *entry, now time.Time) {
 
 // owner returns the user of a job, or "" if it is unknown. Unknown jobs share the space of one user:
 // no entry of this host depends on them.
-func (r *Register) owner(key job.Key) string {
+func (r *Table) owner(key job.Key) string {
 	if r.limits.Owner == nil {
 		return ""
 	}
@@ -568,14 +568,14 @@ func (r *Register) owner(key job.Key) string {
 }
 
 // drop remembers that an occurrence is not recorded for lack of space.
-func (r *Register) drop(o exchange.Occurrence) {
+func (r *Table) drop(o exchange.Occurrence) {
 	if known, ok := r.newest[o.Key]; ok {
 		known.dropped = max(known.dropped, o.Due)
 		r.newest[o.Key] = known
 	}
 }
 
-func (r *Register) forget(all *occurrenceHeap) exchange.Occurrence {
+func (r *Table) forget(all *occurrenceHeap) exchange.Occurrence {
 	o := heap.Pop(all).(exchange.Occurrence)
 	delete(r.entries, o)
 	delete(r.doubles, o)

@@ -1,4 +1,4 @@
-package register
+package holders
 
 import (
 	"encoding/binary"
@@ -25,13 +25,13 @@ func want[T any](t *testing.T, what string, got, want T) {
 }
 
 // claimAlone claims an occurrence in a ring without other members.
-func (r *Register) claimAlone(o exchange.Occurrence) Claimed {
+func (r *Table) claimAlone(o exchange.Occurrence) Claimed {
 	_, out := r.Ask(o, false, nil, noon)
 	return out
 }
 
 // ownMark returns the member's mark of an occurrence.
-func (r *Register) ownMark(o exchange.Occurrence) Mark {
+func (r *Table) ownMark(o exchange.Occurrence) Mark {
 	m, _ := r.Own(o)
 	return m
 }
@@ -144,12 +144,12 @@ func TestOwnIsAskedForAnew(t *testing.T) {
 
 	for _, c := range []struct {
 		name string
-		b    func(b *Register)
+		b    func(b *Table)
 		want Grant
 	}{
-		{"nobody has taken it", func(b *Register) { b.Learn([]Mark{{Occurrence: o, Member: "a", Phase: exchange.Taken}}, noon) }, Granted},
-		{"b has taken it again", func(b *Register) { b.Ask(o, true, nil, noon) }, Refused},
-		{"b is taking it again", func(b *Register) { b.Ask(o, true, []string{"c"}, noon) }, Granted},
+		{"nobody has taken it", func(b *Table) { b.Learn([]Mark{{Occurrence: o, Member: "a", Phase: exchange.Taken}}, noon) }, Granted},
+		{"b has taken it again", func(b *Table) { b.Ask(o, true, nil, noon) }, Refused},
+		{"b is taking it again", func(b *Table) { b.Ask(o, true, []string{"c"}, noon) }, Granted},
 	} {
 		a, b := New("a", DefaultLimits), New("b", DefaultLimits)
 		a.claimAlone(o)
@@ -215,7 +215,7 @@ func TestAgainAsksForTheNextGeneration(t *testing.T) {
 	want(t, "second outcome", out, Claimed{Occurrence: o, Grant: Granted})
 	want(t, "mark", r.ownMark(o), Mark{Occurrence: o, Member: "a", Generation: 1, Phase: exchange.Taken})
 
-	// x was unreachable for a moment, and its own register has no start.
+	// x was unreachable for a moment, and its own table has no start.
 	x := New("x", DefaultLimits)
 	x.claimAlone(o)
 	want(t, "news of x", x.Learn([]Mark{r.ownMark(o)}, noon), Changes{Yielded: reports(r.ownMark(o))})
@@ -317,16 +317,16 @@ func TestMemoryIsBounded(t *testing.T) {
 	r.Learn([]Mark{{Occurrence: exchange.Occurrence{Key: numbered(1), Due: later.UnixNano()}, Member: "b", Phase: exchange.Taken}}, later)
 	want(t, "entries two hours later", len(r.entries), 1)
 	want(t, "heap two hours later", len(*r.oldest[""]), 1)
-	for range 3 * mostGone {
+	for range 3 * maxDead {
 		r.Lose("x")
 	}
-	if len(r.gone) > mostGone {
-		t.Errorf("%d members are remembered as gone, want at most %d", len(r.gone), mostGone)
+	if len(r.dead) > maxDead {
+		t.Errorf("%d members are remembered as gone, want at most %d", len(r.dead), maxDead)
 	}
 }
 
 // TestUserDropsOnlyOwnOccurrences has a job of ann run every second, until it needs many times the
-// space of the register.
+// space of the table.
 func TestUserDropsOnlyOwnOccurrences(t *testing.T) {
 	const anns, bobs, strangers = 1, 2, 3
 	owners := map[job.Key]string{numbered(anns): "ann", numbered(bobs): "bob"}
@@ -353,7 +353,7 @@ func TestUserDropsOnlyOwnOccurrences(t *testing.T) {
 }
 
 // TestUserDropsOnlyOwnJobs has ann rename a job again and again, until the jobs need many times the
-// space of the register.
+// space of the table.
 func TestUserDropsOnlyOwnJobs(t *testing.T) {
 	const bobs, strangers, anns = 1, 2, 1000
 	owner := func(key job.Key) string {
@@ -415,7 +415,7 @@ func BenchmarkLearn(b *testing.B) {
 	}
 }
 
-// BenchmarkFull measures the size of a full register, and the cost of losing a member.
+// BenchmarkFull measures the size of a full table, and the cost of losing a member.
 func BenchmarkFull(b *testing.B) {
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -493,17 +493,17 @@ func TestOwnThatIsNotKnownIsAnOrphan(t *testing.T) {
 	word := func(p exchange.Phase) []Mark { return []Mark{{Occurrence: o, Member: "a", Phase: p}} }
 	for _, c := range []struct {
 		what   string
-		before func(*Register)
+		before func(*Table)
 		phase  exchange.Phase
 		want   []Report
 	}{
-		{"taken before it was started anew", func(*Register) {}, exchange.Taken, reports(word(exchange.Taken)...)},
-		{"begun, of which its history is gone", func(*Register) {}, exchange.Begun, nil},
-		{"that it has", func(r *Register) { r.claimAlone(o) }, exchange.Taken, nil},
-		{"that its history has", func(r *Register) { r.Progress(exchange.Progress{Occurrence: o, Phase: exchange.Over, Run: 3}, noon) }, exchange.Taken, nil},
-		{"that it asks for", func(r *Register) { r.Ask(o, false, []string{"b"}, noon) }, exchange.Taken, nil},
-		{"that another one has", func(r *Register) { r.Learn([]Mark{{Occurrence: o, Member: "b", Phase: exchange.Taken}}, noon) }, exchange.Taken, nil},
-		{"that another one asks for", func(r *Register) { r.Answer("b", Question{Occurrence: o}, noon) }, exchange.Taken, nil},
+		{"taken before it was started anew", func(*Table) {}, exchange.Taken, reports(word(exchange.Taken)...)},
+		{"begun, of which its history is gone", func(*Table) {}, exchange.Begun, nil},
+		{"that it has", func(r *Table) { r.claimAlone(o) }, exchange.Taken, nil},
+		{"that its history has", func(r *Table) { r.Progress(exchange.Progress{Occurrence: o, Phase: exchange.Over, Run: 3}, noon) }, exchange.Taken, nil},
+		{"that it asks for", func(r *Table) { r.Ask(o, false, []string{"b"}, noon) }, exchange.Taken, nil},
+		{"that another one has", func(r *Table) { r.Learn([]Mark{{Occurrence: o, Member: "b", Phase: exchange.Taken}}, noon) }, exchange.Taken, nil},
+		{"that another one asks for", func(r *Table) { r.Answer("b", Question{Occurrence: o}, noon) }, exchange.Taken, nil},
 	} {
 		r := New("a", DefaultLimits)
 		c.before(r)

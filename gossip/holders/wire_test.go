@@ -1,4 +1,4 @@
-package register
+package holders
 
 import (
 	"bytes"
@@ -173,7 +173,7 @@ func TestDecodersIgnoreLaterValues(t *testing.T) {
 }
 
 // FuzzMarks and the following fuzz tests check that what is read stays the same when it is written
-// and read again, and that a register survives it.
+// and read again, and that a table survives it.
 func FuzzMarks(f *testing.F) {
 	b, _ := AppendMarks(nil, sampleMarks, 1000)
 	f.Add(b)
