@@ -54,7 +54,7 @@ var looksFor = map[string]string{
 	"need-memory":    "free memory",
 	"need-disk":      "free space",
 	"on-battery":     "battery",
-	"unmet":          "without they require",
+	"unmet":          "condition not met",
 	"timeout":        "stop the run",
 	"stop-signal":    "signal",
 	"stop-grace":     "KILL",
