@@ -15,11 +15,14 @@ func (h *testMember) holds(key, hash uint64) {
 	h.Take(holders.Holdings{Holdings: []catalog.Holding{{Key: numbered(key), Hash: numbered(hash)}}})
 }
 
+// settleTime is enough for some push/pulls, which repair what gossip did not deliver.
+const settleTime = 2 * time.Minute
+
 // knows waits until a host has received the holdings of the others: the number of hosts that lack
 // its own.
 func (r *testRing) knows(h *testMember, lacking int) {
 	r.t.Helper()
-	r.await(3*askTime, "what the others hold is known", func() bool { // a request without an answer is repeated
+	r.await(settleTime, "what the others hold is known", func() bool {
 		n := 0
 		for _, v := range h.Snapshot().Members {
 			if v.Pending {
@@ -75,7 +78,7 @@ func TestMarksOfAnotherEntryAreIgnored(t *testing.T) {
 				late.holding = []catalog.Holding{{Key: numbered(7), Hash: numbered(1)}}
 				late.start()
 				r.agree(30*time.Second, r.members)
-				r.await(3*askTime, "the newest occurrence of a member with the same entry is known", func() bool {
+				r.await(settleTime, "the newest occurrence of a member with the same entry is known", func() bool {
 					late.mu.Lock()
 					defer late.mu.Unlock()
 					return late.newest[numbered(7)].Equal(o.Time())
