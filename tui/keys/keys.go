@@ -116,6 +116,7 @@ const (
 	Days90       Action = "90-days"
 	OfAll        Action = "statistics-of-all"
 
+	Search     Action = "search"
 	Follow     Action = "follow"
 	Wrap       Action = "wrap"
 	Timestamps Action = "timestamps"

@@ -39,7 +39,7 @@ var table = []Binding{
 	{NextPane, List, []string{"tab"}, "pane", "the next pane", ""},
 	{PreviousPane, List, []string{"shift+tab"}, "pane", "the pane before", ""},
 	{Open, List, []string{"enter", "l", "right"}, "open", "open, deeper", ""},
-	{Filter, List, []string{"/"}, "filter", "show only what matches; in a text: search", ""},
+	{Filter, List, []string{"/"}, "filter", "show only what matches", ""},
 	{NextMatch, List, []string{"n"}, "next", "the next match", ""},
 	{PrevMatch, List, []string{"N"}, "previous", "the match before", ""},
 	{States, List, []string{"f"}, "states", "show only some states", ""},
@@ -74,6 +74,7 @@ var table = []Binding{
 	{PreviousRun, Subject, []string{"["}, "earlier run", "the run before", ""},
 	{NextRun, Subject, []string{"]"}, "later run", "the run after", ""},
 
+	{Search, Output, []string{"/"}, "search", "search the text", ""},
 	{Follow, Output, []string{"F"}, "follow", "stay at the end as it grows", ""},
 	{Wrap, Output, []string{"W"}, "wrap", "wrap long lines, or cut them", ""},
 	{Timestamps, Output, []string{"T"}, "stamps", "show when each line came", ""},

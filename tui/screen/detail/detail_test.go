@@ -177,7 +177,7 @@ func TestDetailShowsTheOutputOfTheChosenRun(t *testing.T) {
 	if want := []string{newestRuns(t, d)[1].String()}; !slices.Equal(asked, want) || s.Scope() != keys.Output {
 		t.Errorf("asked for %v with the keys of %s, want %v with those of output", asked, s.Scope(), want)
 	}
-	s.Act(w, keys.Filter)
+	s.Act(w, keys.Search)
 	if !s.Typing() {
 		t.Error("search: keys do not go to it")
 	}

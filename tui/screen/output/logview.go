@@ -369,7 +369,7 @@ func (l *logView) act(a keys.Action) (ok bool) {
 		l.bare = !l.bare
 	case keys.Raw:
 		l.raw = !l.raw
-	case keys.Filter:
+	case keys.Search:
 		l.typing = true
 	case keys.Matching:
 		l.lone, l.search, l.marked, l.rest, l.stale = !l.lone, l.search+1, l.dropped, 0, true

@@ -184,7 +184,7 @@ func TestLogFollowsUntilOneScrolls(t *testing.T) {
 func TestLogSearches(t *testing.T) {
 	l := logOf(out("alpha\nbeta\nGamma beta\ndelta\n"), errs("\x1b[1mBE\x1b[0mTA\n"))
 	shownLog(t, l, 20, 3)
-	l.act(keys.Filter)
+	l.act(keys.Search)
 	for _, k := range []string{"b", "e", "t", "a"} {
 		l.typed(screen.Key{Name: k, Text: k})
 	}

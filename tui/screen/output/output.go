@@ -442,7 +442,7 @@ func (s *Output) Refuses(_ *screen.World, a keys.Action) string {
 
 // Foot is the keys of a log.
 func (s *Output) Foot(*screen.World) []keys.Action {
-	return []keys.Action{keys.Filter, keys.Follow, keys.Streams, keys.Diff, keys.PreviousRun, keys.NextRun, keys.Explain, keys.PageOutput,
+	return []keys.Action{keys.Search, keys.Follow, keys.Streams, keys.Diff, keys.PreviousRun, keys.NextRun, keys.Explain, keys.PageOutput,
 		keys.Wrap, keys.Timestamps, keys.Matching, keys.Raw, keys.Back, keys.Help}
 }
 
@@ -578,7 +578,7 @@ func (s *Output) drawSearch(v canvas.View, w *screen.World, log *logView) {
 	if log.typing {
 		x = page.DrawInput(v, x, 0, v.Width()/2, &log.input, w)
 	} else {
-		w.ClickActs(v, keys.Filter)
+		w.ClickActs(v, keys.Search)
 		x = v.Put(x, 0, log.needle, canvas.Style{Role: canvas.Match})
 	}
 	if log.needle != "" {

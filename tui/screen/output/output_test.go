@@ -89,7 +89,7 @@ func TestOutputScreens(t *testing.T) {
 	})
 	screentest.Check(t, "output-search", func(v canvas.View, w *screen.World) {
 		o := openOutput(t, w, screentest.NewDaemon(), orders)
-		o.Act(w, keys.Filter)
+		o.Act(w, keys.Search)
 		for _, r := range "PG-" {
 			o.Type(w, screen.Key{Name: string(r), Text: string(r)})
 		}
