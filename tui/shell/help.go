@@ -55,6 +55,29 @@ type helpLine struct {
 	binding keys.Binding
 	custom  *custom.Command // that the key runs; nil: the key is of the dashboard
 	refused string
+
+	text string // what is drawn of it, see wrapped
+	more bool   // text continues the line above
+}
+
+// wrapped returns the lines of the overlay: a text that does not fit continues on the next line.
+func wrapped(all []helpLine, width int) (lines []helpLine) {
+	for _, l := range all {
+		if l.heading != "" {
+			lines = append(lines, l)
+			continue
+		}
+		text := l.binding.Long
+		if l.refused != "" {
+			text += " (" + l.refused + ")"
+		}
+		room := width - helpKeys - 3
+		for i, part := range page.Wrap(text, room, room) {
+			l.text, l.more = part, i > 0
+			lines = append(lines, l)
+		}
+	}
+	return lines
 }
 
 // act does what the key does.
@@ -100,9 +123,9 @@ func (h *help) draw(v canvas.View, s *Shell) {
 	x := v.Put(1, 0, "Keys", canvas.Style{Role: canvas.Title, Bold: true})
 	x = v.Put(x, 0, "   search: ", canvas.Style{})
 	page.DrawInput(v, x, 0, v.Width()-x-1, &h.search, s.w)
-	lines, rows := h.lines(s), v.Height()-2
-	columns := max(v.Width()/helpWidth, 1)
+	rows, columns := v.Height()-2, max(v.Width()/helpWidth, 1)
 	room, width := rows*columns, v.Width()/columns
+	lines := wrapped(h.lines(s), width)
 	h.top = min(h.top, max(len(lines)-room, 0))
 	if len(lines) == 0 {
 		v.PutCut(1, 1, v.Width()-2, "No key does that. Backspace, or esc.", s.w.Glyphs.Ellipsis, canvas.Style{})
@@ -125,8 +148,11 @@ func (h *help) draw(v canvas.View, s *Shell) {
 	v.PutCut(x, v.Height()-1, v.Width()-x-1, more, s.w.Glyphs.Ellipsis, canvas.Style{})
 }
 
-// helpWidth is the least width of a column of keys.
-const helpWidth = 78
+// helpWidth is the least width of a column of keys with their texts, helpKeys that of the keys alone.
+const (
+	helpWidth = 78
+	helpKeys  = 14
+)
 
 // customHelp returns the commands whose keys work on the front screen and that contain a text.
 func (s *Shell) customHelp(contains func(b keys.Binding) bool) (lines []helpLine) {
@@ -153,17 +179,18 @@ func (l helpLine) draw(row canvas.View, g *canvas.Glyphs) {
 		page.DrawRule(row, l.heading, g)
 		return
 	}
-	const keyWidth = 14
-	text, style := l.binding.Long, canvas.Style{}
+	style := canvas.Style{}
 	if l.refused != "" {
-		text, style = text+" ("+l.refused+")", canvas.Style{Role: canvas.Off}
+		style.Role = canvas.Off
 	}
-	keyStyle := style
-	keyStyle.Bold = l.refused == ""
-	row.PutCut(1, 0, keyWidth, strings.Join(l.binding.Keys, " "), g.Ellipsis, keyStyle)
-	room := row.Width() - keyWidth - 3
-	if command := l.binding.Command; command != "" && room-display.Width(text)-2 >= len(command) {
+	room := row.Width() - helpKeys - 3
+	row.PutCut(helpKeys+2, 0, room, l.text, g.Ellipsis, style)
+	if l.more {
+		return
+	}
+	if command := l.binding.Command; command != "" && room-display.Width(l.text)-2 >= len(command) {
 		row.PutRight(0, command+" ", canvas.Style{Faint: true})
 	}
-	row.PutCut(keyWidth+2, 0, room, text, g.Ellipsis, style)
+	style.Bold = l.refused == ""
+	row.PutCut(1, 0, helpKeys, strings.Join(l.binding.Keys, " "), g.Ellipsis, style)
 }

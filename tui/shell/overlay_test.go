@@ -90,6 +90,17 @@ func TestShellGolden(t *testing.T) {
 	}
 }
 
+// Reasons that are longer than a line continue on the next one.
+func TestHelpWrapsReasons(t *testing.T) {
+	s, _ := newTestShell(t)
+	s.w.Status.NoDaemon = "no daemon"
+	typeKeys(s, "?", "r", "e", "t", "r", "y")
+	got := shown(s, 80, 24)
+	if text := strings.Join(strings.Fields(got), " "); !strings.Contains(text, "("+screen.NeedsDaemon+")") {
+		t.Errorf("the reason is cut:\n%s", got)
+	}
+}
+
 func TestHostileWordsOnEveryOverlay(t *testing.T) {
 	const evil = "x\x1b[2J\u202e\x07\n\x9b31m" + "\u200b👨‍👩‍👧‍👦" + "中文"
 	evilError := errors.New(evil)
