@@ -31,6 +31,8 @@ type Incident struct {
 	counts gathered // its lines are never changed, as questions look into them
 	known  bool
 	err    error
+	text   page.Page // below the list
+	of     string    // the cause that it is about
 
 	version uint64 // of the board when it was asked last
 	asked   time.Time
@@ -41,7 +43,7 @@ func New() *Incident {
 	s := &Incident{causes: table.Rows[string, failure.Cause]{Key: func(c *failure.Cause) string { return c.Key }}}
 	s.Table = table.Table[string, failure.Cause]{
 		Source: &s.causes, Left: 1, In: keys.Incident,
-		Keys: []keys.Action{keys.Open, keys.Write, keys.Acknowledge, keys.Retry, keys.Explain, keys.Copy, keys.Times, keys.Back, keys.Help},
+		Keys: []keys.Action{keys.Open, keys.Write, keys.Acknowledge, keys.Retry, keys.Explain, keys.PageDown, keys.Copy, keys.Times, keys.Back, keys.Help},
 		Refused: table.Refuse("always sorted by the number of jobs affected",
 			keys.Filter, keys.Mark, keys.Range, keys.MarkAll, keys.States, keys.Sort, keys.Reverse, keys.Wide, keys.Views),
 		Columns: []table.Column[failure.Cause]{
@@ -165,8 +167,8 @@ func (s *Incident) Refresh(w *screen.World) []screen.Effect {
 	return s.ask(w)
 }
 
-// Act moves between causes, opens the newest failure of one, and writes it all
-// up.
+// Act moves between causes, scrolls the text below them, opens the newest failure of one, and writes
+// it all up.
 func (s *Incident) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
 	switch a {
 	case keys.Open:
@@ -179,6 +181,8 @@ func (s *Incident) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
 		return s.write(w), true
 	case keys.Filter, keys.Mark, keys.Range, keys.MarkAll:
 		return nil, true // Refuses returns the reason
+	case keys.PageDown, keys.PageUp, keys.HalfDown, keys.HalfUp:
+		return nil, s.text.Act(a)
 	}
 	return nil, s.Move(a)
 }
@@ -291,7 +295,7 @@ func (s *Incident) Draw(v canvas.View, w *screen.World) {
 	list := v.Above(min(s.causes.Len(), max(v.Height()/2, 3)))
 	s.Place(list.Width(), list.Width()+1) // the title ends at the right border
 	s.DrawRows(list, w)
-	drawCause(s.Current(), v.Below(list.Height()), w)
+	s.drawCause(s.Current(), v.Below(list.Height()), w)
 }
 
 func (s *Incident) drawHead(v canvas.View, w *screen.World) {
@@ -306,14 +310,18 @@ func (s *Incident) drawHead(v canvas.View, w *screen.World) {
 }
 
 // drawCause draws one cause: when it struck, which jobs, and the newest error line.
-func drawCause(c *failure.Cause, v canvas.View, w *screen.World) {
+func (s *Incident) drawCause(c *failure.Cause, v canvas.View, w *screen.World) {
 	if v.Height() < 4 {
 		return
 	}
 	page.DrawRule(v.Row(0), fmt.Sprintf("%s of %s, %s", page.Count(c.Count(), "failure"), page.Count(len(c.Jobs()), "job"), c.Failures[0].Ending), w.Glyphs)
 	drawTimes(c, v.In(1, 1, v.Width()-2, 2), w)
-	p := page.Page{Paragraphs: causeText(c, w)}
-	p.Draw(v.Below(3), w)
+	if s.of != c.Key {
+		s.of, s.text.Top = c.Key, 0
+	}
+	s.text.Set(causeText(c, w))
+	s.text.Draw(v.Below(3), w)
+	w.OnWheel(v, s.text.Scroll)
 }
 
 // drawTimes draws how often it struck, over the last 24 hours, above their hours.

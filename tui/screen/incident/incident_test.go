@@ -149,6 +149,50 @@ func TestMarkdownTakesForeignWordsAsText(t *testing.T) {
 	}
 }
 
+// The text below the causes scrolls by keys and by the wheel, and begins at its top for another cause.
+func TestIncidentScrollsTheTextOfACause(t *testing.T) {
+	counted := api.Failures{}
+	for i := range 30 {
+		counted.Groups = append(counted.Groups, api.FailureGroup{Job: job.ID(fmt.Sprintf("job-%02d", i)), Ending: "exit 1", Run: job.RunID(100 - i), Count: 1})
+	}
+	counted.Groups = append(counted.Groups, api.FailureGroup{Job: "other", Ending: "exit 2", Run: 7, Count: 1})
+	counted.Count = len(counted.Groups)
+	d := &screentest.Daemon{
+		OnFailed: func(time.Time) (api.Failures, error) { return counted, nil },
+		OnOutput: func(run string) []api.Event {
+			line := "server down\n"
+			if run == "7" {
+				line = "disk full\n"
+			}
+			return []api.Event{{Chunk: &job.Chunk{Stream: job.Stderr, Data: []byte(line)}}}
+		},
+	}
+	w := screentest.NewWorld(t)
+	s := openIncident(t, w, d)
+	c := canvas.New(80, 20)
+	shows := func(what, want, gone string) {
+		t.Helper()
+		screentest.Areas(s, w, c)
+		if got := c.Text(); !strings.Contains(got, want) || gone != "" && strings.Contains(got, gone) {
+			t.Errorf("%s: want %q and not %q:\n%s", what, want, gone, got)
+		}
+	}
+	shows("at first", "job-00", "job-29")
+	screentest.Act(t, s, w, d, keys.PageDown)
+	screentest.Act(t, s, w, d, keys.PageDown)
+	screentest.Act(t, s, w, d, keys.PageDown)
+	shows("after three pages", "job-29", "job-00")
+	if !screentest.Wheel(s, w, c, 5, 15, -100) {
+		t.Error("the text does not answer to the wheel")
+	}
+	shows("after the wheel", "job-00", "job-29")
+	screentest.Act(t, s, w, d, keys.HalfDown)
+	screentest.Act(t, s, w, d, keys.Down)
+	shows("of another cause", "other", "")
+	screentest.Act(t, s, w, d, keys.Up)
+	shows("back at the first", "job-00", "job-29")
+}
+
 func TestIncidentIsAboutTheJobsOfACause(t *testing.T) {
 	w, d := screentest.NewWorld(t), incidentDaemon()
 	s := openIncident(t, w, d)
