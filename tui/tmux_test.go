@@ -297,7 +297,7 @@ func TestTerminalFindsTheDaemonAgain(t *testing.T) {
 	x := h.open(80, 24)
 	x.wait("metronome", "live ")
 	h.stop(syscall.SIGKILL)
-	x.wait("OFFLINE", "does not answer", "times are frozen", "metronome")
+	x.wait("OFFLINE", "does not answer", "times are frozen", "Start it: systemctl start cronring", "metronome")
 	x.keys("r")
 	x.wait("the daemon does not answer")
 	h.write("#@ name=another\n* * * * * true\n")

@@ -195,7 +195,7 @@ func (s *Shell) drawBanner(body canvas.View) int {
 				s.w.Now.In(s.zone()).Format(s.w.Clock.Layout("15:04:05")), s.now.Sub(l.Since).Round(time.Second), s.retryIn())
 		}
 		lines = append(lines, page.Wrap(message, width, width)...)
-		lines = append(lines, "Try:  systemctl start cronring    in a clone: make run    cronring demo")
+		lines = append(lines, page.Wrap(s.offlineHint(), width, width)...)
 	}
 	lines = lines[:min(len(lines), max(body.Height()/2, 1))]
 	for y, line := range lines {
@@ -206,6 +206,14 @@ func (s *Shell) drawBanner(body canvas.View) int {
 		body.PutCut(1, y, width, line, s.w.Glyphs.Ellipsis, style)
 	}
 	return len(lines)
+}
+
+// offlineHint returns what to do if the daemon does not answer. Without rows, it may never have run.
+func (s *Shell) offlineHint() string {
+	if s.w.Board.Len() == 0 {
+		return "Try:  systemctl start cronring    in a clone: make run    cronring demo"
+	}
+	return "Start it: systemctl start cronring. To see the crontabs without it, quit and run: cronring"
 }
 
 func (s *Shell) linkError() string {

@@ -329,7 +329,7 @@ func TestOfflineFreezesTheTime(t *testing.T) {
 		t.Errorf("offline: got %s, want %s", got, want)
 	}
 	got := shown(s, 80, 24)
-	for _, want := range []string{"OFFLINE 00:14", "connection refused", "frozen", "make run"} {
+	for _, want := range []string{"OFFLINE 00:14", "connection refused", "frozen", "Start it: systemctl start cronring", "quit and"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("offline: %q is not shown:\n%s", want, got)
 		}
