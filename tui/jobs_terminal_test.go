@@ -101,7 +101,7 @@ func TestTerminalFindsWithTypos(t *testing.T) {
 	x.typing("rpevents")
 	x.wait("> report events")
 	x.keys("Enter")
-	x.wait("cronring report events", "Waiting for more")
+	x.wait("cronring report events", "Nothing yet: new lines appear here")
 	x.keys("Escape")
 	x.gone("cronring report events")
 	x.keys(":")

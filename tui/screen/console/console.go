@@ -212,6 +212,17 @@ func (s *Console) Draw(v canvas.View, w *screen.World) {
 	s.page.Draw(v, w)
 }
 
+// short returns what the command does, or "" for a line for a shell.
+func (s *Console) short(w *screen.World) string {
+	words := strings.Join(s.words, " ") + " "
+	for _, c := range w.Commands.All() {
+		if strings.HasPrefix(words, c.Name+" ") {
+			return "cronring " + c.Name + ": " + c.Short
+		}
+	}
+	return ""
+}
+
 func (s *Console) paragraphs(w *screen.World) []page.Paragraph {
 	var text []page.Paragraph
 	note := func(words string, role canvas.Role) {
@@ -226,6 +237,11 @@ func (s *Console) paragraphs(w *screen.World) []page.Paragraph {
 	switch {
 	case s.err != nil:
 		return append(text, page.ErrorText(w, s.err)...)
+	case !s.ended && s.follow && s.text == "":
+		note("Nothing yet: new lines appear here.", canvas.Off)
+		if short := s.short(w); short != "" {
+			note(short, canvas.Off)
+		}
 	case !s.ended && s.follow:
 		note("Waiting for more ...", canvas.Off)
 	case !s.ended:

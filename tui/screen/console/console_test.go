@@ -68,6 +68,9 @@ func TestConsoleFollows(t *testing.T) {
 	if !ok {
 		t.Fatal("got no Follow")
 	}
+	if got := draw(); !strings.Contains(got, "Nothing yet: new lines appear here") || !strings.Contains(got, "cronring report events: ") {
+		t.Errorf("got %q before the first line, want what will appear", got)
+	}
 	var parts []string
 	for value, err := range follow.Call(t.Context(), nil) {
 		if p := value.(screen.Printed); err == nil && p.Text != "" {
