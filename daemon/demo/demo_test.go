@@ -34,6 +34,18 @@ func TestServe(t *testing.T) {
 	if err != nil || len(ring.Members) != 3 {
 		t.Errorf("got a ring of %d, error %v, want 3", len(ring.Members), err)
 	}
+	owned := 0
+	for _, m := range ring.Members {
+		if m.Owns == 0 {
+			t.Errorf("%s owns no job", m.Name)
+		}
+		owned += m.Owns
+	}
+	if ring.Jobs == 0 || owned != ring.Jobs {
+		t.Errorf("the members own %d of %d jobs, want all", owned, ring.Jobs)
+	}
+	checkRingJobs(t, client)
+	checkOutputs(t, client)
 	past, err := client.Past(t.Context(), []job.ID{"etl-orders", "pg-backup"}, 60)
 	if err != nil || len(past) != 2 {
 		t.Fatalf("got the past of %d jobs, error %v, want 2", len(past), err)
@@ -54,6 +66,47 @@ func TestServe(t *testing.T) {
 	closeIn.Close()
 	if err := <-ended; err != nil {
 		t.Errorf("got the end %v", err)
+	}
+}
+
+// checkRingJobs checks that this host ran the occurrences that it owns, and reports the owner of others.
+func checkRingJobs(t *testing.T, client *api.Client) {
+	t.Helper()
+	jobs, err := client.List(t.Context(), api.Query{Crontab: "ring"})
+	if err != nil || len(jobs) == 0 {
+		t.Fatalf("got %d ring jobs, error %v", len(jobs), err)
+	}
+	for _, j := range jobs {
+		if j.Node == "" || j.Last == nil && j.Elsewhere == nil {
+			t.Errorf("%s: got the owner %q, the last run %v here and %v elsewhere, want an owner and a last run", j.Job.ID, j.Node, j.Last, j.Elsewhere)
+		}
+	}
+}
+
+// checkOutputs checks that no running job has printed anything in the future.
+func checkOutputs(t *testing.T, client *api.Client) {
+	t.Helper()
+	running, err := client.List(t.Context(), api.Query{States: []job.State{job.StateRunning}})
+	if err != nil || len(running) == 0 {
+		t.Fatalf("got %d running jobs, error %v", len(running), err)
+	}
+	for _, j := range running {
+		lines := 0
+		for e, err := range client.Output(t.Context(), j.Running[0].ID.String(), false) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Chunk == nil {
+				continue
+			}
+			lines++
+			if status, err := client.Status(t.Context()); err != nil || e.Chunk.At.After(status.Now) {
+				t.Errorf("%s printed %q at %s, error %v; now it is %s", j.Job.ID, e.Chunk.Data, e.Chunk.At, err, status.Now)
+			}
+		}
+		if lines == 0 {
+			t.Errorf("%s has printed nothing", j.Job.ID)
+		}
 	}
 }
 

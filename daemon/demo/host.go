@@ -9,6 +9,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/simulated"
+	"github.com/cronring/cronring/gossip/holders"
 )
 
 // The demo begins on Friday, 20 November 2026, in Berlin, where summer time ended on 25 October.
@@ -48,6 +49,18 @@ var crontabs = []struct{ path, text string }{
 #@ name=ntp-check
 @hourly root /usr/local/bin/ntp-check
 `},
+	{"/etc/cron.d/ring", `#@ default scope=ring
+#@ name=exchange-rates
+10 * * * * www /opt/shop/exchange-rates
+#@ name=search-index
+40 */2 * * * www /opt/shop/search-index
+#@ name=price-feed
+*/30 * * * * www /opt/shop/price-feed
+#@ name=mail-digest
+45 6 * * * www /opt/shop/mail-digest
+#@ name=old-sessions
+20 4 * * * www /opt/shop/old-sessions
+`},
 }
 
 // newWorld returns the host with its history. It panics if the demo itself is invalid.
@@ -63,7 +76,9 @@ func newWorld() *simulated.World {
 		file, _ := crontab.Parse(c.path, c.text, crontab.Config{Format: crontab.System, Local: local, Zone: time.LoadLocation})
 		files = append(files, file)
 	}
-	w.LoadCrontabs(nil, files...)
+	w.Claim = ring{w}.decide
+	w.Step(event.Load{Crontabs: files, Ring: event.Available})
+	w.StepRing(holders.Ring{Membership: membership()})
 	w.Play(paused, play)
 	w.Step(event.Pause{Job: "report-daily", Hold: job.Hold{
 		Since: w.Now(), Until: w.Now().Add(72 * time.Hour), By: "ann", Reason: "until the auditors are gone",
@@ -77,6 +92,8 @@ var took = map[job.ID]time.Duration{
 	"etl-orders": 4800 * time.Millisecond, "invoice-export": 42 * time.Minute, "cache-warm": 14 * time.Second, "sitemap": 9700 * time.Millisecond,
 	"report-daily": 41 * time.Second, "pg-backup": 62 * time.Second, "upload": 95 * time.Second, "db-vacuum": 192 * time.Second,
 	"certbot-renew": 2100 * time.Millisecond, "logrotate": 800 * time.Millisecond, "zfs-scrub": 13 * time.Hour, "ntp-check": 100 * time.Millisecond,
+	"exchange-rates": 1900 * time.Millisecond, "search-index": 71 * time.Second, "price-feed": 6400 * time.Millisecond, "mail-digest": 12 * time.Second,
+	"old-sessions": 3300 * time.Millisecond,
 }
 
 // play decides how long a run takes, how it ends and what it prints.

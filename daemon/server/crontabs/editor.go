@@ -110,7 +110,7 @@ func (ed *Editor) checkUsers() error {
 // checkAny returns an error if the daemon has no crontabs of any kind, as that of an invented host.
 func (ed *Editor) checkAny() error {
 	if ed.Options == nil {
-		return &api.Error{Kind: api.Conflict, What: "there are no crontab files here", Why: "this host is invented: only its jobs and runs can be seen"}
+		return &api.Error{Kind: api.Conflict, What: "this host is invented: it has jobs and runs, and no crontab files"}
 	}
 	return nil
 }

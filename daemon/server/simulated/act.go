@@ -44,6 +44,7 @@ func (w *World) killLocked(k effect.Kill) {
 		return
 	}
 	w.ends = slices.DeleteFunc(w.ends, func(e event.Ended) bool { return e.Run == k.Run })
+	w.prints = slices.DeleteFunc(w.prints, func(c job.Chunk) bool { return c.Run == k.Run })
 	w.ends = append(w.ends, event.Ended{
 		Run: k.Run, Outcome: job.Outcome{Kind: job.Signalled, Signal: int(k.Signal)}, At: w.now.Add(killLag),
 	})

@@ -322,7 +322,9 @@ func (w *World) Doubles(_ context.Context, since time.Time, f func(id job.ID, du
 
 // Output does what store.Store.Output does.
 func (w *World) Output(_ context.Context, id job.RunID) ([]job.Chunk, error) {
-	return w.Chunks[id], w.Broken
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clip(w.Chunks[id]), w.Broken
 }
 
 // Lives does what store.Store.Lives does.

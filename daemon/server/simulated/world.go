@@ -38,9 +38,10 @@ type World struct {
 	Machine  api.Health // without the time of its start and the problems
 	Refusals []spool.Refusal
 	Problems []api.Problem
-	Chunks   map[job.RunID][]job.Chunk // what runs printed
-	Broken   error                     // of the store
-	Mute     bool                      // the loop answers nothing
+	Chunks   map[job.RunID][]job.Chunk           // what runs printed
+	Broken   error                               // of the store
+	Mute     bool                                // the loop answers nothing
+	Claim    func(holders.Claim) holders.Claimed // decides claims for ring jobs; nil: they are not answered
 
 	mu          sync.Mutex
 	engine      *engine.Engine
@@ -59,6 +60,7 @@ type World struct {
 	hub         map[chan api.Event]*int // subscriber: events lost
 	closed      bool
 	ends        []event.Ended // of played runs, to come
+	prints      []job.Chunk   // likewise
 }
 
 // New returns a world without jobs, one hour after the boot of its host.
@@ -155,8 +157,13 @@ func (w *World) StepRing(events ...holders.Event) {
 }
 
 func (w *World) stepLocked(events ...event.Event) []effect.Effect {
-	effects := w.engine.StepIn(w.members, job.Moment{Wall: w.now, Up: w.up}, events...)
+	now := job.Moment{Wall: w.now, Up: w.up}
+	effects := w.engine.StepIn(w.members, now, events...)
 	w.view.Store(w.engine.View())
+	for w.decideLocked() {
+		effects = append(effects, w.engine.StepIn(w.members, now)...)
+		w.view.Store(w.engine.View())
+	}
 	var facts []job.Record
 	var ledgers []job.Ledger
 	for _, e := range effects {
@@ -176,76 +183,19 @@ func (w *World) stepLocked(events ...event.Event) []effect.Effect {
 	return effects
 }
 
-// Played is how a run goes: it ends Took after its start, or not at all if Took is 0.
-type Played struct {
-	Took    time.Duration
-	Outcome job.Outcome
-	Usage   job.Usage
-	Output  []Print
-}
-
-// Print is output of a played run.
-type Print struct {
-	After  time.Duration // since the start of the run
-	Stream job.Stream
-	Text   string
-}
-
-// Play lets time pass until an instant, with a step whenever the engine needs one. The runs that it
-// starts are on time, and go as play decides. A later Play continues with those that have not ended.
-func (w *World) Play(until string, play func(effect.Start) Played) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for end := instant(until); ; {
-		next := end
-		if wake := w.engine.Wake(); !wake.IsZero() && wake.Before(next) {
-			next = wake
-		}
-		for _, e := range w.ends {
-			if e.At.Before(next) {
-				next = e.At
-			}
-		}
-		if d := next.Sub(w.now); d > 0 {
-			w.now, w.up = next, w.up+d
-		}
-		var due []event.Event
-		w.ends = slices.DeleteFunc(w.ends, func(e event.Ended) bool {
-			if over := !e.At.After(w.now); over {
-				due = append(due, e)
-				return true
-			}
-			return false
-		})
-		idle := len(due) == 0 && !w.now.Before(end)
-		var started []event.Event
-		for _, e := range w.stepLocked(due...) {
-			if e, ok := e.(effect.Start); ok {
-				started = append(started, w.playLocked(e, play(e)))
-			}
-		}
-		if len(started) > 0 {
-			w.stepLocked(started...)
-		}
-		if wake := w.engine.Wake(); idle && len(started) == 0 && (wake.IsZero() || wake.After(w.now)) {
-			return
+// decideLocked gives the ring the results of its claims, and reports whether there are any.
+func (w *World) decideLocked() bool {
+	if w.Claim == nil {
+		return false
+	}
+	var results []holders.Event
+	for _, x := range w.members.Effects() {
+		if c, ok := x.(holders.Claim); ok {
+			results = append(results, w.Claim(c))
 		}
 	}
-}
-
-// startLag is the time from the decision of a played run to its start.
-const startLag = 4 * time.Millisecond
-
-func (w *World) playLocked(e effect.Start, p Played) event.Event {
-	began := w.now.Add(startLag)
-	for _, o := range p.Output {
-		c := job.Chunk{Run: e.Run.ID, Job: e.Job.ID, User: e.Job.User, Stream: o.Stream, At: began.Add(o.After), Data: []byte(o.Text)}
-		w.Chunks[e.Run.ID] = append(w.Chunks[e.Run.ID], c)
-	}
-	if p.Took > 0 {
-		w.ends = append(w.ends, event.Ended{Run: e.Run.ID, Outcome: p.Outcome, Usage: p.Usage, At: began.Add(p.Took)})
-	}
-	return event.Started{Run: e.Run.ID, PID: 4000 + int(e.Run.ID), At: began}
+	w.members.Receive(results...)
+	return len(results) > 0
 }
 
 // Start and End send the reports of a spawner about a run.
@@ -391,6 +341,10 @@ func (w *World) Waiting() (letters, notices int) { return 3, 2 }
 func (w *World) Subscribe(ctx context.Context) <-chan api.Event {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	return w.subscribeLocked(ctx)
+}
+
+func (w *World) subscribeLocked(ctx context.Context) <-chan api.Event {
 	ch := make(chan api.Event, 64)
 	if w.closed {
 		close(ch)
@@ -421,11 +375,13 @@ func (w *World) TapFacts(facts ...job.Record) { w.tap(facts, nil) }
 
 // Follow returns what a live run has printed, and the events from now on.
 func (w *World) Follow(ctx context.Context, id job.RunID) ([]job.Chunk, <-chan api.Event) {
-	events := w.Subscribe(ctx)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	events := w.subscribeLocked(ctx)
 	if _, live := lookup.LiveRun(w.View(), id); !live {
 		return nil, events
 	}
-	return w.Chunks[id], events
+	return slices.Clip(w.Chunks[id]), events
 }
 
 // Plan returns the environment that the crontab sets.
