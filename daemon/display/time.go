@@ -116,6 +116,16 @@ func (c Clock) AppendPoint(b []byte, t, now time.Time) []byte {
 	return t.AppendFormat(b, "2 Jan 06")
 }
 
+// AppendDated appends a time in its own zone like AppendPoint, also with the time of a day further
+// away: "28 Mar 27 05:00".
+func (c Clock) AppendDated(b []byte, t, now time.Time) []byte {
+	b = c.AppendPoint(b, t, now)
+	if days(t, now) > near {
+		b = t.AppendFormat(b, c.Layout(" 15:04"))
+	}
+	return b
+}
+
 // AppendHour appends an instant, in its own zone, in at most eight cells, to the
 // hour: "18:05" on the day of now, "Mon 09" within six days of it, "13 Aug" within
 // half a year, "2027" further off.

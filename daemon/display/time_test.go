@@ -2,6 +2,7 @@ package display
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 )
@@ -65,6 +66,13 @@ func TestPointHourAndStamp(t *testing.T) {
 		if got := Point(tc.at, now); got != tc.point {
 			t.Errorf("Point(%v): got %q, want %q", tc.at, got, tc.point)
 		}
+		dated := tc.point
+		if strings.HasSuffix(dated, " 26") || strings.HasSuffix(dated, " 27") {
+			dated += " 09:00"
+		}
+		if got := string(Clock24.AppendDated(nil, tc.at, now)); got != dated {
+			t.Errorf("AppendDated(%v): got %q, want %q", tc.at, got, dated)
+		}
 		if got := string(Clock24.AppendHour(nil, tc.at, now)); got != tc.hour {
 			t.Errorf("AppendHour(%v): got %q, want %q", tc.at, got, tc.hour)
 		}
@@ -77,6 +85,9 @@ func TestPointHourAndStamp(t *testing.T) {
 func TestClockOf12Hours(t *testing.T) {
 	zone := berlin(t)
 	now := time.Date(2026, 11, 20, 18, 2, 11, 0, zone)
+	if got, want := string(Clock12.AppendDated(nil, time.Date(2027, 7, 1, 9, 0, 0, 0, zone), now)), "1 Jul 27 9:00am"; got != want {
+		t.Errorf("AppendDated: got %q, want %q", got, want)
+	}
 	for _, tc := range []struct {
 		at                 time.Time
 		point, hour, stamp string

@@ -148,7 +148,7 @@ func drawNextRuns(v canvas.View, w *screen.World, r *api.Row, d *Info) {
 	if d.Job == nil {
 		return
 	}
-	const across = 26
+	const across = 28
 	for i, at := range d.Job.Upcoming {
 		x, y := i%2*across, i/2
 		if y > 1 {

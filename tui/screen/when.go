@@ -65,6 +65,15 @@ func (w *World) AppendNext(b []byte, t time.Time, zone string) []byte {
 	return display.AppendAway(b, t, w.Now)
 }
 
+// AppendDated appends the text of AppendNext or, if absolute times are shown, one that has the time of a
+// day also further away: "28 Mar 27 05:00".
+func (w *World) AppendDated(b []byte, t time.Time, zone string) []byte {
+	if w.Absolute && !t.IsZero() {
+		return w.Clock.AppendDated(b, t.In(w.In(zone)), w.Now)
+	}
+	return w.AppendNext(b, t, zone)
+}
+
 // Past returns a past time of a job: "2m11s", or "18:00:00" if absolute times are
 // shown.
 func (w *World) Past(t time.Time, zone string) string { return string(w.AppendPast(nil, t, zone)) }
@@ -77,9 +86,9 @@ func (w *World) AppendPast(b []byte, t time.Time, zone string) []byte {
 	return display.AppendAgo(b, t, w.Now)
 }
 
-// Point returns a time of a job as "18:05:00" or "Mon 18:05".
+// Point returns a time of a job as "18:05:00", "Mon 18:05" or "28 Mar 27 05:00".
 func (w *World) Point(t time.Time, zone string) string {
-	return string(w.Clock.AppendPoint(nil, t.In(w.In(zone)), w.Now))
+	return string(w.Clock.AppendDated(nil, t.In(w.In(zone)), w.Now))
 }
 
 // Stamp returns a time of a job in full: "Fri 20 Nov 02:30:00 CET".

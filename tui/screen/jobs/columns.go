@@ -3,6 +3,7 @@ package jobs
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
@@ -162,6 +163,8 @@ func (s *Jobs) growth(w *screen.World, column jobColumn, width int) int {
 	switch column {
 	case columnJob, columnUser, columnLabels, columnOwner, columnSource:
 		return needed + 1 - width
+	case columnNext:
+		return max(needed+1-width, 0)
 	case columnSchedule:
 		return min(needed, longestSchedule) + 1 - width
 	}
@@ -175,6 +178,12 @@ func (s *Jobs) longest(w *screen.World, column jobColumn) int {
 	switch column {
 	case columnJob:
 		text = func(r *api.Row) int { return page.Width(s.jobName(r)) }
+	case columnNext:
+		if !w.Absolute {
+			return 0
+		}
+		var room [24]byte
+		text = func(r *api.Row) int { return len(w.AppendDated(room[:0], nextOf(r), r.Zone)) }
 	case columnSchedule:
 		text = func(r *api.Row) int { return page.Width(r.Schedule) }
 	case columnNode:
@@ -238,14 +247,31 @@ func DrawNext(f *table.Field, w *screen.World, r *api.Row) {
 	case r.Paused && !r.HeldUntil.IsZero() && !w.Absolute:
 		f.Bytes(w.Clock.AppendHour(f.Buffer(), r.HeldUntil.In(w.In(r.Zone)), w.Now), canvas.Style{Role: canvas.Off})
 	case r.Paused, r.State == job.StateHeld, r.State == job.StateDisabled:
-		f.Bytes(w.AppendNext(f.Buffer(), r.HeldUntil, r.Zone), canvas.Style{Role: canvas.Off})
+		putNext(f, w, nextOf(r), r.Zone, canvas.Style{Role: canvas.Off})
 	case r.State == job.StateLate:
-		f.Bytes(w.AppendNext(f.Buffer(), r.Next, r.Zone), canvas.Style{Role: canvas.Doubt, Bold: true})
+		putNext(f, w, r.Next, r.Zone, canvas.Style{Role: canvas.Doubt, Bold: true})
 	case r.FollowsEnd():
 		f.Put(job.AfterEnd(r.Schedule), canvas.Style{})
 	default:
-		f.Bytes(w.AppendNext(f.Buffer(), r.Next, r.Zone), canvas.Style{})
+		putNext(f, w, r.Next, r.Zone, canvas.Style{})
 	}
+}
+
+// nextOf returns when a job runs next, or until when it is paused.
+func nextOf(r *api.Row) time.Time {
+	if r.Paused || r.State == job.StateHeld || r.State == job.StateDisabled {
+		return r.HeldUntil
+	}
+	return r.Next
+}
+
+// putNext writes a time, with the time of a day if there is room.
+func putNext(f *table.Field, w *screen.World, t time.Time, zone string, style canvas.Style) {
+	text := w.AppendDated(f.Buffer(), t, zone)
+	if len(text) > f.Width() {
+		text = w.AppendNext(f.Buffer(), t, zone)
+	}
+	f.Bytes(text, style)
 }
 
 // drawNode draws the member of the ring that owns the next occurrence. This host
@@ -285,8 +311,8 @@ func drawLast(f *table.Field, w *screen.World, r *api.Row) {
 		f.Put("now", canvas.Style{Role: canvas.Busy})
 		return
 	}
-	if r.Last.IsZero() && w.IsOfCron(r) {
-		f.Put("-", canvas.Style{Role: canvas.Off}) // the log may be shorter
+	if r.Last.IsZero() && (w.IsOfCron(r) || r.Elsewhere != "") {
+		f.Put("-", canvas.Style{Role: canvas.Off}) // cron's log may be shorter; another member ran it
 		return
 	}
 	f.Bytes(w.AppendPast(f.Buffer(), r.Last, r.Zone), canvas.Style{})
