@@ -57,7 +57,7 @@ func TestHostStartsWithAReadOnlyVar(t *testing.T) {
 	remount(0)
 	h.said("history is written again", "lost=0")
 	h.wantRun(mine.ID, "ok", "mine\n")
-	if s := h.status(); s.States[job.StateHeld] != 1 {
+	if s := h.status(); s.States[job.StatePaused] != 1 {
 		t.Errorf("the pause was forgotten: %v", s.States)
 	}
 	h.stop()

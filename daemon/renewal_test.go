@@ -314,7 +314,7 @@ func TestRenewalTakesUnwrittenRecordsAlong(t *testing.T) {
 	h.wantRun(a.ID, "exit 6", "one\ntwo\n")
 	h.open(late, 1)
 	h.wantRun(c.ID, "ok", "three\nfour\n")
-	if s := h.status(); s.States[job.StateHeld] != 1 {
+	if s := h.status(); s.States[job.StatePaused] != 1 {
 		t.Errorf("the pause was forgotten: %v", s.States)
 	}
 	h.stop()

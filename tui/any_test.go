@@ -71,7 +71,7 @@ func anyUpdate(r *rand.Rand, w *screen.World) api.BoardUpdate {
 	rows := append(screentest.Rows(), screentest.HostileRows(w)...)
 	for range r.IntN(5) {
 		row := rows[r.IntN(len(rows))]
-		row.State = []job.State{job.StateFailing, job.StateRunning, job.StateOK, job.StateNew, job.StateHeld}[r.IntN(5)]
+		row.State = []job.State{job.StateFailing, job.StateRunning, job.StateOK, job.StateNew, job.StatePaused}[r.IntN(5)]
 		row.LastRun += job.RunID(r.IntN(3))
 		u.Rows = append(u.Rows, row)
 	}

@@ -25,7 +25,7 @@ const (
 	CellSpan     CellKind = "span" // a run that began in an earlier cell and continued
 	CellPlanned  CellKind = "planned"
 	CellExpected CellKind = "expected" // a planned or live run will still be running then, judged by earlier runs
-	CellHeld     CellKind = "held"     // the schedule names an occurrence that a pause will skip
+	CellPaused   CellKind = "paused"   // the schedule names an occurrence that a pause will skip
 )
 
 // Cell is one occurrence of a job's past.

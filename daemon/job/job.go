@@ -106,18 +106,16 @@ const (
 	StateFailing  State = "failing"  // the newest run failed and is not acknowledged
 	StateLate     State = "late"     // due, and neither started nor skipped; or see Trouble
 	StateRunning  State = "running"  // a run is live
-	StateHeld     State = "held"     // paused by a user, or held because an option that guards it cannot be applied
+	StateHeld     State = "held"     // an option that guards the job cannot be applied, or its user is barred
+	StatePaused   State = "paused"   // a user paused the job
 	StateDisabled State = "disabled" // enabled=no
 	StateOK       State = "ok"       // the newest run succeeded, or its failure is acknowledged
 	StateNew      State = "new"      // never ran
 )
 
-// MarkPaused is not a state but a mark beside it: a user paused the job. Lists can be filtered by it as
-// by a state.
-const MarkPaused State = "paused"
-
-// States are the states of a job, worst first.
-var States = [...]State{StateFailing, StateLate, StateRunning, StateHeld, StateDisabled, StateOK, StateNew}
+// States are the states of a job, worst first. A job that is paused and in a worse state is listed in
+// that state with the mark of StatePaused, and filters by StatePaused find it too.
+var States = [...]State{StateFailing, StateLate, StateRunning, StateHeld, StatePaused, StateDisabled, StateOK, StateNew}
 
 // Severity returns the index of a state in States. An unknown state is the least severe.
 func (s State) Severity() int {

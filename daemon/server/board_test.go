@@ -421,7 +421,7 @@ func TestBoardSendsChangesAlone(t *testing.T) {
 	if got := r.order[rows:]; !slices.Equal(got, []job.ID{"hand"}) || r.sent != sent+1 {
 		t.Errorf("after a pause %v came in %d updates, want hand alone", got, r.sent-sent)
 	}
-	if row := r.rows["hand"]; row.Why != "paused by root" || row.State != job.StateHeld {
+	if row := r.rows["hand"]; row.Why != "paused by root" || row.State != job.StatePaused {
 		t.Errorf("the row is %+v, want one that is held, and why", row)
 	}
 	w.Load(boardCrontab + "#@ name=new\n0 0 * * * root new\n")
@@ -476,7 +476,7 @@ func TestBoardOverTheSocket(t *testing.T) {
 			}
 			paused = true
 			w.Step(pauseOf("hand"))
-		case states["hand"] == job.StateHeld:
+		case states["hand"] == job.StatePaused:
 			return
 		}
 	}

@@ -52,16 +52,17 @@ func TestListSortsBySeverity(t *testing.T) {
 		query api.Query
 		want  string
 	}{
-		{api.Query{}, "etl-orders:failing etl-nightly:running certbot:held old:disabled"},
+		{api.Query{}, "etl-orders:failing etl-nightly:running certbot:paused old:disabled"},
 		{api.Query{Refs: []string{"etl-*"}}, "etl-orders:failing etl-nightly:running"},
 		{api.Query{Refs: []string{"@failed"}}, "etl-orders:failing"},
 		{api.Query{Refs: []string{"@running"}}, "etl-nightly:running"},
-		{api.Query{Refs: []string{"@paused", "certbot"}}, "certbot:held"},
+		{api.Query{Refs: []string{"@paused", "certbot"}}, "certbot:paused"},
 		{api.Query{Refs: []string{"@late"}}, ""},
 		{api.Query{Refs: []string{"etl:5"}}, "etl-nightly:running"},
 		{api.Query{Refs: []string{"/etc/cron.d/etl:5"}}, "etl-nightly:running"},
-		{api.Query{User: "root"}, "certbot:held old:disabled"},
-		{api.Query{Crontab: "etl", States: []job.State{job.StateHeld, job.StateDisabled}}, "certbot:held old:disabled"},
+		{api.Query{States: []job.State{job.StateHeld}}, ""},
+		{api.Query{User: "root"}, "certbot:paused old:disabled"},
+		{api.Query{Crontab: "etl", States: []job.State{job.StatePaused, job.StateDisabled}}, "certbot:paused old:disabled"},
 	} {
 		jobs, err := c.List(context.Background(), test.query)
 		if err != nil || states(jobs) != test.want {

@@ -102,7 +102,7 @@ func drawn(j api.TimelineJob, n int) string {
 	for _, c := range j.Cells {
 		text[c.Cell] = map[api.CellKind]byte{
 			api.CellFailed: 'x', api.CellLate: '!', api.CellRunning: '>', api.CellOK: 'o', api.CellSpan: '-',
-			api.CellSkipped: 's', api.CellPlanned: '.', api.CellExpected: '~', api.CellHeld: 'h',
+			api.CellSkipped: 's', api.CellPlanned: '.', api.CellExpected: '~', api.CellPaused: 'h',
 		}[c.Kind]
 	}
 	return string(text)

@@ -39,7 +39,6 @@ type Board struct {
 	version  uint64
 	texts    uint64         // changes with texts that a search tests
 	paused   int            // jobs that are paused
-	barred   int            // jobs in state held that are not paused
 	filled   map[string]int // jobs with a text, by field of optional columns
 
 	keys  []uint64 // memory for sorting, by slot
@@ -180,11 +179,8 @@ func (b *Board) count(slot Slot, by int) {
 			b.filled[field] += by
 		}
 	}
-	switch c := &b.cells[slot]; {
-	case c.paused:
+	if b.cells[slot].paused {
 		b.paused += by
-	case job.States[c.state] == job.StateHeld:
-		b.barred += by
 	}
 }
 
@@ -242,16 +238,14 @@ func (b *Board) remove(id job.ID) {
 // Len returns the number of jobs.
 func (b *Board) Len() int { return len(b.slots) }
 
-// Count returns the number of jobs in a state, or of those that are paused.
+// Count returns the number of jobs in a state. All jobs that are paused count as such, also those in a
+// worse state.
 func (b *Board) Count(s job.State) int {
-	if s == job.MarkPaused {
+	if s == job.StatePaused {
 		return b.paused
 	}
 	return b.counts[s.Severity()]
 }
-
-// Barred returns the number of jobs that are held for another reason than a pause.
-func (b *Board) Barred() int { return b.barred }
 
 // Filled returns the number of jobs with a text in a field that is shown only if a job has one.
 func (b *Board) Filled(field string) int { return b.filled[field] }

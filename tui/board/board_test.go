@@ -49,7 +49,8 @@ func (m *model) list(q Query) []job.ID {
 	var found []api.Row
 	for _, r := range m.rows {
 		all := strings.ToLower(strings.Join([]string{string(r.Job), r.Schedule, r.User, r.Crontab, r.Labels, r.Command}, "\n"))
-		if (len(q.States) == 0 || slices.Contains(q.States, r.State)) && !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(all, word) }) {
+		inState := len(q.States) == 0 || slices.Contains(q.States, r.State) || r.Paused && slices.Contains(q.States, job.StatePaused)
+		if inState && !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(all, word) }) {
 			found = append(found, r)
 		}
 	}
@@ -167,7 +168,12 @@ func compareBoards(t *testing.T, b *Board, m *model) {
 			t.Fatalf("%s is on the board and not found", id)
 		}
 		got[id] = b.Row(slot)
-		counts[got[id].State]++
+		if got[id].State != job.StatePaused {
+			counts[got[id].State]++
+		}
+		if got[id].Paused {
+			counts[job.StatePaused]++
+		}
 	}
 	if diff := gocmp.Diff(m.rows, got); diff != "" {
 		t.Fatalf("rows (-model +board):\n%s", diff)
@@ -347,7 +353,7 @@ func BenchmarkBoard(b *testing.B) {
 		for b.Loop() {
 			n++
 			row := rows[n%len(rows)]
-			row.State = job.States[n%7]
+			row.State = job.States[n%len(job.States)]
 			board.Apply(api.BoardUpdate{Rows: []api.Row{row}})
 			l.Refresh(false)
 		}

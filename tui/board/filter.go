@@ -11,7 +11,7 @@ import (
 // matches marks the jobs in one of some states that meet all conditions.
 func (b *Board) matches(terms []term, states []job.State) []bool {
 	found := make([]bool, len(b.cells))
-	wanted, paused := wantedStates(states), slices.Contains(states, job.MarkPaused)
+	wanted, paused := wantedStates(states), slices.Contains(states, job.StatePaused)
 	for s := range found {
 		c := &b.cells[s]
 		found[s] = c.state != gone && (wanted[c.state] || paused && c.paused)
@@ -58,7 +58,7 @@ func (b *Board) meets(t *term) []bool {
 func (b *Board) testOf(t *term) func(c *cell) bool {
 	switch t.field {
 	case "state":
-		wanted, paused := wantedStates(t.states), slices.Contains(t.states, job.MarkPaused)
+		wanted, paused := wantedStates(t.states), slices.Contains(t.states, job.StatePaused)
 		return func(c *cell) bool { return wanted[c.state] || paused && c.paused }
 	case "took":
 		return func(c *cell) bool { return c.took > 0 && t.compares(c.took) }

@@ -11,7 +11,7 @@ import (
 // Order is the order of a list.
 type Order string
 
-// The orders. ByState is severity: failing, late, running, held, ok, new; of the
+// The orders. ByState is severity: failing, late, running, held, paused, ok, new; of the
 // failing ones, who has failed last is first.
 const (
 	ByState   Order = "state"
@@ -30,7 +30,7 @@ var Orders = []Order{ByState, ByName, ByNext, ByLast, ByTook, ByUser, ByCrontab}
 // Query selects and sorts the jobs of a list.
 type Query struct {
 	Text    string      // a filter, such as "etl user:www took>5m"
-	States  []job.State // one of them, or job.MarkPaused; none: all
+	States  []job.State // any of them; none: all
 	Order   Order       // empty: ByState
 	Reverse bool
 }

@@ -143,17 +143,16 @@ func (t *term) parseStates(value string) error {
 	if value == "" {
 		return nil
 	}
-	all := append(job.States[:len(job.States):len(job.States)], job.MarkPaused)
 	for word := range strings.SplitSeq(strings.ToLower(value), ",") {
 		n := len(t.states)
-		for _, state := range all {
+		for _, state := range job.States {
 			if strings.HasPrefix(string(state), word) {
 				t.states = append(t.states, state)
 			}
 		}
 		if len(t.states) == n {
-			names := make([]string, len(all))
-			for i, state := range all {
+			names := make([]string, len(job.States))
+			for i, state := range job.States {
 				names[i] = string(state)
 			}
 			return fmt.Errorf("invalid state %s: expected %s", word, strings.Join(names, ", "))

@@ -87,7 +87,7 @@ func TestFilterReportsErrors(t *testing.T) {
 		"took:5m":    "took is compared: took>5m",
 		"fails>many": "fails>: expected a number such as 2",
 		"user>www":   "user contains a text: user:TEXT",
-		"state:bad":  "invalid state bad: expected failing, late, running, held, disabled, ok, new, paused",
+		"state:bad":  "invalid state bad: expected failing, late, running, held, paused, disabled, ok, new",
 		"/(/":        "invalid /(/: missing closing )",
 		"/a{2000}/":  "invalid /a{2000}/: invalid repeat count",
 	} {

@@ -23,7 +23,7 @@ const (
 	Bad        // failed
 	Doubt      // late, a warning
 	Busy       // running
-	Off        // held, disabled, a key that does nothing now
+	Off        // paused, held, disabled, a key that does nothing now
 	Fresh      // new
 	Title      // names of screens and columns
 	Rule       // lines between panes

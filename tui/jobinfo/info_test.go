@@ -93,7 +93,7 @@ func TestSituationOfEachState(t *testing.T) {
 		{with("cache-warm", func(r *api.Row) { r.Began = time.Time{} }), "is waiting to start, p95 is 14s"},
 		{rows["report-daily"], "paused until Mon 23 Nov 07:00:00 CET"},
 		{with("report-daily", func(r *api.Row) { r.HeldUntil = time.Time{} }), "paused until it is resumed"},
-		{with("report-daily", func(r *api.Row) { r.Paused = false }), "held"},
+		{with("report-daily", func(r *api.Row) { r.State, r.Paused = job.StateHeld, false }), "held"},
 		{with("cache-warm", func(r *api.Row) { r.Paused = true }), "running for 2m10s, p95 is 14s; paused until it is resumed"},
 		{with("report-daily", func(r *api.Row) { r.State, r.Paused = job.StateDisabled, false }), "off: enabled=no"},
 		{rows["sitemap"], "ok in 8.3s, next 20:05:00 in 2h02m"},

@@ -71,7 +71,7 @@ func Situation(w *screen.World, r *api.Row, past *api.JobPast) string {
 	switch {
 	case !r.Paused:
 		return text
-	case r.State == job.StateHeld:
+	case r.State == job.StatePaused:
 		return pauseText(w, r)
 	}
 	return text + "; " + pauseText(w, r)

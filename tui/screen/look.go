@@ -17,7 +17,7 @@ func StateLook(w *World, s job.State) (sign, word string, style canvas.Style) {
 		return g.Late, "LATE", canvas.Style{Role: canvas.Doubt, Bold: true}
 	case job.StateRunning:
 		return g.Running, "run", canvas.Style{Role: canvas.Busy}
-	case job.MarkPaused:
+	case job.StatePaused:
 		return g.Held, "paused", canvas.Style{Role: canvas.Off}
 	case job.StateHeld:
 		return g.Held, "held", canvas.Style{Role: canvas.Off}
@@ -56,7 +56,7 @@ func OutcomeLook(w *World, k api.CellKind) (sign string, style canvas.Style) {
 		return g.Long, canvas.Style{Role: canvas.Good}
 	case api.CellSkipped:
 		return g.Skipped, canvas.Style{Role: canvas.Off}
-	case api.CellHeld:
+	case api.CellPaused:
 		return g.Held, canvas.Style{Role: canvas.Off}
 	case api.CellPlanned:
 		return g.Planned, canvas.Style{}

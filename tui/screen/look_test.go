@@ -15,7 +15,7 @@ func TestLookStatesHaveSigns(t *testing.T) {
 	for _, tier := range []canvas.Tier{canvas.Full, canvas.Safe, canvas.ASCII} {
 		w := &World{Glyphs: canvas.GlyphsOf(tier)}
 		seen := map[string]job.State{}
-		for _, s := range append(job.States[:], job.MarkPaused) {
+		for _, s := range job.States {
 			sign, word, _ := StateLook(w, s)
 			checkSign(t, tier, string(s), sign)
 			if other, twice := seen[word]; twice || word == "" {
@@ -33,7 +33,7 @@ func TestLookOutcomesHaveSigns(t *testing.T) {
 		w := &World{Glyphs: canvas.GlyphsOf(tier)}
 		seen := map[string]api.CellKind{}
 		for _, k := range []api.CellKind{
-			api.CellFailed, api.CellLate, api.CellRunning, api.CellOK, api.CellSkipped, api.CellSpan, api.CellPlanned, api.CellExpected, api.CellHeld,
+			api.CellFailed, api.CellLate, api.CellRunning, api.CellOK, api.CellSkipped, api.CellSpan, api.CellPlanned, api.CellExpected, api.CellPaused,
 		} {
 			sign, _ := OutcomeLook(w, k)
 			checkSign(t, tier, string(k), sign)

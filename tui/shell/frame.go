@@ -164,7 +164,7 @@ func (s *Shell) drawCounts(row canvas.View, x int) {
 		{g.Failed, b.Count(job.StateFailing), canvas.Style{Role: canvas.Bad, Bold: true}},
 		{g.Late, b.Count(job.StateLate), canvas.Style{Role: canvas.Doubt, Bold: true}},
 		{g.Running, b.Count(job.StateRunning), canvas.Style{Role: canvas.Busy}},
-		{g.Held, b.Count(job.MarkPaused) + b.Barred(), canvas.Style{Role: canvas.Off}},
+		{g.Held, b.Count(job.StatePaused) + b.Count(job.StateHeld), canvas.Style{Role: canvas.Off}},
 		{g.OK, b.Count(job.StateOK), canvas.Style{Role: canvas.Good}},
 	} {
 		if c.n > 0 {

@@ -4,8 +4,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// StateLook holds the symbol, word and tone of each state and of the mark of a pause. Each of the three is enough to
-// recognise it.
+// StateLook holds the symbol, word and tone of each state. Each of the three is enough to recognise it.
 var StateLook = map[job.State]struct {
 	full, ascii, Word string
 	Tone              Tone
@@ -13,7 +12,7 @@ var StateLook = map[job.State]struct {
 	job.StateFailing:  {"✗", "x", "FAIL", Bad},
 	job.StateLate:     {"!", "!", "LATE", Warn},
 	job.StateRunning:  {"►", ">", "run", Active},
-	job.MarkPaused:    {"‖", "|", "paused", Warn},
+	job.StatePaused:   {"‖", "|", "paused", Warn},
 	job.StateHeld:     {"‖", "|", "held", Warn},
 	job.StateDisabled: {"○", "-", "off", Faint},
 	job.StateOK:       {"✓", "+", "ok", Good},

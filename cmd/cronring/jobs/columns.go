@@ -82,8 +82,8 @@ func (r *jobRow) stateCell() cli.Cell {
 		return cli.Cell{Text: cli.StateSign(job.StateFailing) + " ack", Tone: cli.Faint}
 	}
 	between := " "
-	if r.Hold != nil && r.State != job.StateHeld {
-		between = cli.StateSign(job.MarkPaused)
+	if r.Hold != nil && r.State != job.StatePaused {
+		between = cli.StateSign(job.StatePaused)
 	}
 	return cli.Cell{Text: cli.StateSign(r.State) + between + look.Word, Tone: look.Tone}
 }

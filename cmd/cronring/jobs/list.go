@@ -55,7 +55,7 @@ requests changes from the daemon at most once a second.`,
 			return list(a, cmd, f)
 		},
 	}
-	cmd.Flags().StringSliceVar(&f.states, "state", nil, "only jobs in `STATE`: failing, late, running, held, disabled, ok, new; or paused, which a job is beside its state")
+	cmd.Flags().StringSliceVar(&f.states, "state", nil, "only jobs in `STATE`: failing, late, running, held, paused, disabled, ok, new")
 	cmd.Flags().StringVar(&f.query.User, "user", "", "only jobs of the user `NAME`")
 	cmd.Flags().StringVar(&f.query.Crontab, "file", "", "only jobs of the crontab file `FILE`")
 	cmd.Flags().StringSliceVar(&f.query.Labels, "label", nil, "only jobs with `LABEL` among their labels=: key:value, or a key")
@@ -233,19 +233,19 @@ var wholeJob = []column{{name: "all", plain: func(r *jobRow) string {
 	return string(text)
 }}}
 
-// stateNames are the states that jobs are in, the worst first, and the mark of a pause.
+// stateNames returns the states of jobs, the worst first.
 func stateNames() (names []string) {
 	for _, s := range job.States {
 		names = append(names, string(s))
 	}
-	return append(names, string(job.MarkPaused))
+	return names
 }
 
 func checkStates(states []job.State) error {
 	for _, s := range states {
 		if _, ok := cli.StateLook[s]; !ok {
 			return cli.UsageError(fmt.Sprintf("list jobs in state %q: no such state", s), "",
-				"one of failing, late, running, held, disabled, ok, new, paused")
+				"one of failing, late, running, held, paused, disabled, ok, new")
 		}
 	}
 	return nil

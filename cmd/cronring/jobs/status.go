@@ -114,7 +114,7 @@ func (r *statusView) ask(ctx context.Context) (err error) {
 		return err
 	}
 	r.jobs, err = r.client.List(ctx, api.Query{
-		States: []job.State{job.StateFailing, job.StateLate, job.StateRunning, job.StateHeld}})
+		States: []job.State{job.StateFailing, job.StateLate, job.StateRunning, job.StateHeld, job.StatePaused}})
 	return err
 }
 
@@ -200,7 +200,7 @@ func printProblem(a *cli.App, sign string, p api.Problem) {
 // StateCounts lists the states worth a word, worst first.
 func StateCounts(n map[job.State]int) string {
 	var parts []string
-	for _, state := range []job.State{job.StateFailing, job.StateLate, job.StateRunning, job.StateHeld, job.StateDisabled} {
+	for _, state := range []job.State{job.StateFailing, job.StateLate, job.StateRunning, job.StateHeld, job.StatePaused, job.StateDisabled} {
 		if n[state] > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n[state], state))
 		}
@@ -234,10 +234,10 @@ func problemOf(a *cli.App, j job.Status, loc *time.Location) string {
 	case j.State == job.StateRunning && len(j.Running) > 0:
 		r := &j.Running[0]
 		return fmt.Sprintf("run %d, %s for %s", r.ID, r.State, a.Took(r))
-	case j.Hold != nil:
-		return "paused by " + j.Hold.By + cli.PauseEnd(j.Hold, loc) + cli.ReasonSuffix(j.Hold.Reason)
 	case j.Job.Held != "":
 		return "held: " + j.Job.Held
+	case j.Hold != nil:
+		return "paused by " + j.Hold.By + cli.PauseEnd(j.Hold, loc) + cli.ReasonSuffix(j.Hold.Reason)
 	case j.State == job.StateLate:
 		return "due " + j.Next.In(loc).Format("15:04:05") + ", not started" + why
 	}

@@ -260,7 +260,7 @@ var timelineSigns = []struct {
 	{api.CellSkipped, "·", "s", cli.Faint, "skipped"},
 	{api.CellPlanned, "∙", ".", cli.Normal, "planned"},
 	{api.CellExpected, "┄", "~", cli.Faint, "expected"},
-	{api.CellHeld, "‖", "=", cli.Faint, "held"},
+	{api.CellPaused, "‖", "=", cli.Faint, "paused"},
 }
 
 func (x *axis) cells(j *api.TimelineJob) []cli.Cell {
@@ -276,7 +276,7 @@ func (x *axis) cells(j *api.TimelineJob) []cli.Cell {
 }
 
 func (x *axis) next(j *api.TimelineJob) string {
-	if j.Next.IsZero() && (j.State == job.StateHeld || j.State == job.StateDisabled) {
+	if j.Next.IsZero() && (j.State == job.StatePaused || j.State == job.StateHeld || j.State == job.StateDisabled) {
 		return cli.Sign("‖", "=") + " " + string(j.State)
 	}
 	return display.Away(j.Next, x.line.Now)

@@ -31,7 +31,7 @@ func line(a *cli.App) api.Timeline {
 			{Job: "zfs-scrub", Next: timelineNow.Add(150 * time.Hour), Cells: []api.TimelineCell{
 				cell(20, api.CellRunning), cell(21, api.CellSpan), cell(22, api.CellSpan), cell(23, api.CellSkipped),
 			}},
-			{Job: "report\x1b[31m", State: job.StateHeld, Cells: []api.TimelineCell{cell(30, api.CellHeld)}},
+			{Job: "report\x1b[31m", State: job.StatePaused, Cells: []api.TimelineCell{cell(30, api.CellPaused)}},
 		},
 	}
 	l.Load[0], l.Load[3], l.Load[30] = 1, 2, 8
@@ -45,18 +45,18 @@ func TestTimelineDrawing(t *testing.T) {
 starts             .  :                     |     @                   peak 21
 etl-orders-with-a… oX                      !|.~                       2m49s
 zfs-scrub                              >--s |                         6d06h
-report\x1b[31m                              |     =                   = held
+report\x1b[31m                              |     =                   = paused
 busiest minute Sat 00:00 with 21 starts   quietest near by 23:37
-o ran  - continued  > runs  X failed  ! late  s skipped  . planned  ~ expected  = held
+o ran  - continued  > runs  X failed  ! late  s skipped  . planned  ~ expected  = paused
 `},
 		{"C.UTF-8", `Fri 12:00 .. Sat 00:15 UTC  1 cell = 15 min
                    12:00       15:00        │           21:00         NEXT
 starts             ▁  ▂                     │     █                   peak 21
 etl-orders-with-a… ■✗                      !│∙┄                       2m49s
 zfs-scrub                              ►━━· │                         6d06h
-report\x1b[31m                              │     ‖                   ‖ held
+report\x1b[31m                              │     ‖                   ‖ paused
 busiest minute Sat 00:00 with 21 starts   quietest near by 23:37
-■ ran  ━ continued  ► runs  ✗ failed  ! late  · skipped  ∙ planned  ┄ expected  ‖ held
+■ ran  ━ continued  ► runs  ✗ failed  ! late  · skipped  ∙ planned  ┄ expected  ‖ paused
 `},
 	} {
 		t.Setenv("LC_ALL", test.locale)

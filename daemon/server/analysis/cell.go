@@ -47,7 +47,7 @@ func at(c *api.Cell) time.Time {
 
 // ranks is the order in which kinds hide each other.
 var ranks = []api.CellKind{
-	api.CellFailed, api.CellLate, api.CellRunning, api.CellOK, api.CellSkipped, api.CellSpan, api.CellPlanned, api.CellExpected, api.CellHeld,
+	api.CellFailed, api.CellLate, api.CellRunning, api.CellOK, api.CellSkipped, api.CellSpan, api.CellPlanned, api.CellExpected, api.CellPaused,
 }
 
 func rank(k api.CellKind) int { return slices.Index(ranks, k) }

@@ -91,7 +91,7 @@ func (l *line) future(ctx context.Context, live []job.Run) error {
 				return time.Time{}
 			}
 			return t
-		}, func(t time.Time) { l.put(t, api.TimelineCell{Kind: api.CellHeld, Count: 1, Due: t}) })
+		}, func(t time.Time) { l.put(t, api.TimelineCell{Kind: api.CellPaused, Count: 1, Due: t}) })
 	}
 	return ctx.Err()
 }

@@ -43,7 +43,7 @@ func (s *Informer) List(ctx context.Context, c *call.Call) error {
 // asksForState applies what narrows a list to some states.
 func asksForState(c *call.Call, st job.State, paused bool) bool {
 	states := c.Query["state"]
-	return len(states) == 0 || slices.Contains(states, string(st)) || paused && slices.Contains(states, string(job.MarkPaused))
+	return len(states) == 0 || slices.Contains(states, string(st)) || paused && slices.Contains(states, string(job.StatePaused))
 }
 
 // bySeverity sorts jobs by state, the worst first, and then by name. It omits jobs that the caller

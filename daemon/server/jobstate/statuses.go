@@ -161,7 +161,7 @@ func statusOf(c *call.Call, i int, j job.Job, live []job.Run, newest *job.Run, w
 type Condition struct {
 	ended, Failed bool // its newest run; a failure that was not acknowledged
 	Late, Running bool
-	held          bool
+	paused, held  bool
 	disabled      bool
 }
 
@@ -195,7 +195,7 @@ func conditionOf(v *view.View, i int, l *lastRun, where *Whereabouts, marked boo
 	s.Away = where.Since(i, l.At())
 	return Condition{
 		ended: l.Run != 0 && !l.Unknown || s.Away != nil, Failed: l.Failed && s.Ack == nil && s.Away == nil, Late: s.Problem != "",
-		held: s.Hold != nil || s.Held != "", disabled: !o.Enabled,
+		paused: s.Hold != nil, held: s.Held != "", disabled: !o.Enabled,
 	}, s
 }
 
@@ -230,6 +230,8 @@ func (p Condition) State() job.State {
 		return job.StateRunning
 	case p.held:
 		return job.StateHeld
+	case p.paused:
+		return job.StatePaused
 	case p.disabled:
 		return job.StateDisabled
 	case p.ended:
@@ -247,10 +249,12 @@ func (s *Attention) Why(c Condition, waiting *job.Run) string {
 		return display.Clause(waiting.Reason.Sentence())
 	case waiting != nil && c.Late:
 		return "it is decided, but not started yet"
+	case s.Held != "":
+		return s.Held
 	case s.Hold != nil && s.Hold.Reason != "":
 		return "paused by " + s.Hold.By + ": " + s.Hold.Reason
 	case s.Hold != nil:
 		return "paused by " + s.Hold.By
 	}
-	return s.Held
+	return ""
 }

@@ -119,7 +119,7 @@ func TestJobsOfAHostWithCron(t *testing.T) {
 		s.Draw(c.View(), w)
 		return c.Text()
 	}
-	if got := shown("no daemon"); !strings.Contains(got, "· cron tmp-clean         db-04") || !strings.Contains(got, "· new  tmp-clean         db-01") {
+	if got := shown("no daemon"); !strings.Contains(got, "· cron   tmp-clean       db-04") || !strings.Contains(got, "· new    tmp-clean       db-01") {
 		t.Errorf("want tmp-clean of db-04 with cron, and that of the other host new:\n%s", got)
 	}
 	if got := shown(""); strings.Contains(got, "· cron") {

@@ -57,7 +57,7 @@ func (s *Jobs) makeColumns() []table.Column[api.Row] {
 	}
 	columns := []table.Column[api.Row]{
 		columnState:    {Title: "STATE", Width: 2, Draw: drawState},
-		columnJob:      {Title: "JOB", Width: 18, Draw: plain(s.jobName)},
+		columnJob:      {Title: "JOB", Width: 16, Draw: plain(s.jobName)},
 		columnSchedule: {Title: "SCHEDULE", From: 80, Rank: 8, Width: 14, Draw: drawSchedule},
 		columnNext:     {Title: "NEXT", Rank: 3, Width: 7, Draw: DrawNext},
 		columnNode:     {Title: "NODE", From: 80, Rank: 7, Width: 9, Draw: drawNode},
@@ -99,9 +99,11 @@ func (s *Jobs) fit(w *screen.World, full, width int) {
 			continue
 		}
 		switch {
+		case column == columnState && full >= screen.WordFrom && w.Board.Count(job.StatePaused) > 0:
+			c.Width = 9
 		case column == columnState && full >= screen.WordFrom:
 			c.Width = 7
-		case column == columnState && w.Board.Count(job.MarkPaused) > 0:
+		case column == columnState && w.Board.Count(job.StatePaused) > 0:
 			c.Width = 3
 		case column == columnNode && s.age != nil:
 			c.Width = hostWidth(full, s.longest(w, column))
@@ -230,8 +232,8 @@ func drawState(f *table.Field, w *screen.World, r *api.Row) {
 	width := f.Width()
 	f.Put(sign, style)
 	switch {
-	case r.Paused && r.State != job.StateHeld:
-		mark, _, dim := screen.StateLook(w, job.MarkPaused)
+	case r.Paused && r.State != job.StatePaused:
+		mark, _, dim := screen.StateLook(w, job.StatePaused)
 		f.Put(mark, dim)
 	case width > 1:
 		f.Put(" ", style)

@@ -132,8 +132,8 @@ func (s *Jobs) drawHead(row canvas.View, w *screen.World) {
 		n     int
 	}{
 		{job.StateFailing, "failing", w.Board.Count(job.StateFailing)}, {job.StateLate, "late", w.Board.Count(job.StateLate)},
-		{job.StateRunning, "running", w.Board.Count(job.StateRunning)}, {job.MarkPaused, "paused", w.Board.Count(job.MarkPaused)},
-		{job.StateHeld, "held", w.Board.Barred()}, {job.StateDisabled, "off", w.Board.Count(job.StateDisabled)},
+		{job.StateRunning, "running", w.Board.Count(job.StateRunning)}, {job.StatePaused, "paused", w.Board.Count(job.StatePaused)},
+		{job.StateHeld, "held", w.Board.Count(job.StateHeld)}, {job.StateDisabled, "off", w.Board.Count(job.StateDisabled)},
 	} {
 		sign, _, style := screen.StateLook(w, c.state)
 		text := sign + " " + page.Thousands(c.n) + " " + c.word

@@ -260,7 +260,7 @@ type stateKey struct {
 
 // stateKeys are the states of the menu with their letters.
 var stateKeys = []stateKey{
-	{"f", job.StateFailing}, {"l", job.StateLate}, {"r", job.StateRunning}, {"p", job.MarkPaused}, {"h", job.StateHeld},
+	{"f", job.StateFailing}, {"l", job.StateLate}, {"r", job.StateRunning}, {"p", job.StatePaused}, {"h", job.StateHeld},
 	{"d", job.StateDisabled}, {"o", job.StateOK}, {"n", job.StateNew},
 }
 

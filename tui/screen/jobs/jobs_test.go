@@ -227,7 +227,7 @@ func TestJobsShowAcknowledgedFailures(t *testing.T) {
 	row.State, row.Acked = job.StateOK, true
 	w.Board.Apply(api.BoardUpdate{Rows: []api.Row{row}})
 	c := canvas.New(160, 38)
-	if screentest.Show(t, s, c.View(), w, d); !strings.Contains(c.Text(), "✗ ack  "+string(row.Job)) {
+	if screentest.Show(t, s, c.View(), w, d); !strings.Contains(c.Text(), "✗ ack    "+string(row.Job)) {
 		t.Errorf("it does not look acknowledged:\n%s", c.Text())
 	}
 }
@@ -240,7 +240,7 @@ func TestJobsShowPausesBesideStates(t *testing.T) {
 	w.Board.Apply(api.BoardUpdate{Rows: []api.Row{failing}})
 	c := canvas.New(160, 38)
 	screentest.Show(t, s, c.View(), w, d)
-	for _, want := range []string{"✗ 3 failing", "‖ 2 paused", "✗‖FAIL " + string(failing.Job), "‖ held report-daily"} {
+	for _, want := range []string{"✗ 3 failing", "‖ 2 paused", "✗‖FAIL   " + string(failing.Job), "‖ paused report-daily"} {
 		if !strings.Contains(c.Text(), want) {
 			t.Errorf("no %q on the screen:\n%s", want, c.Text())
 		}

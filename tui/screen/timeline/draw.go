@@ -281,7 +281,7 @@ func (s *Timeline) drawFoot(v canvas.View, a axis, w *screen.World) {
 		word string
 	}{
 		{api.CellOK, "ran"}, {api.CellRunning, "runs"}, {api.CellSpan, "long"}, {api.CellFailed, "fail"}, {api.CellLate, "late"},
-		{api.CellSkipped, "skip"}, {api.CellPlanned, "planned"}, {api.CellExpected, "expected"}, {api.CellHeld, "held"},
+		{api.CellSkipped, "skip"}, {api.CellPlanned, "planned"}, {api.CellExpected, "expected"}, {api.CellPaused, "paused"},
 	} {
 		sign, style := screen.OutcomeLook(w, k.kind)
 		style.Bold = style.Role == canvas.Bad || style.Role == canvas.Doubt
@@ -313,7 +313,7 @@ func (s *Timeline) cursorText(a axis, w *screen.World) string {
 
 // isAhead reports whether a kind is in the future.
 func isAhead(k api.CellKind) bool {
-	return k == api.CellPlanned || k == api.CellExpected || k == api.CellHeld
+	return k == api.CellPlanned || k == api.CellExpected || k == api.CellPaused
 }
 
 // pastWords say what became of an occurrence.
