@@ -21,6 +21,7 @@ const (
 	CellLate     CellKind = "late" // due, its grace over, and not started
 	CellRunning  CellKind = "running"
 	CellOK       CellKind = "ok"
+	CellStarted  CellKind = "started" // another cron started it: how it ended is not known
 	CellSkipped  CellKind = "skipped"
 	CellSpan     CellKind = "span" // a run that began in an earlier cell and continued
 	CellPlanned  CellKind = "planned"

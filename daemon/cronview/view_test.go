@@ -15,6 +15,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/hosttest"
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spool"
 )
 
@@ -93,6 +94,10 @@ func TestViewShowsCrontabsAndLoggedStarts(t *testing.T) {
 		case j.Job.ID == "tick" && (last == nil || !last.Started.Equal(started) || last.Failed() || last.OK() || last.Ending() != "started"):
 			t.Errorf("tick: got the last run %+v, want the logged start", last)
 		}
+	}
+	past, err := v.Past(t.Context(), []job.ID{"tick"}, 12)
+	if err != nil || len(past) != 1 || len(past[0].Cells) != 1 || past[0].Cells[0].Kind != api.CellStarted || past[0].OK != 0 {
+		t.Errorf("got the past %+v, error %v, want one start with an unknown end", past, err)
 	}
 	why, err := v.Why(t.Context(), "tick", started.Truncate(time.Minute))
 	if err != nil || !strings.HasPrefix(why.Verdict, "Cron started it at ") {

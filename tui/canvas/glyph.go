@@ -19,6 +19,7 @@ type Glyphs struct {
 	OK, Failed, Late, Running, Held, New string // states
 	Skipped, Planned, Expected, Long     string // cells of strips and of the timeline
 	Ran                                  string
+	Started                              string    // by another cron: its end is not known
 	Bars                                 [8]string // low to high
 	Across, Down, Tee, Foot              string    // lines: ─ │ ┬ ┴
 	Cursor, Mark                         string
@@ -43,7 +44,7 @@ func withTier(g Glyphs, t Tier) Glyphs {
 
 var blocks = Glyphs{
 	OK: "✓", Failed: "✗", Late: "!", Running: "►", Held: "‖", New: "·",
-	Skipped: "·", Planned: "∙", Expected: "┄", Long: "━", Ran: "■",
+	Skipped: "·", Planned: "∙", Expected: "┄", Long: "━", Ran: "■", Started: "○",
 	Bars:   [8]string{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"},
 	Across: "─", Down: "│", Tee: "┬", Foot: "┴",
 	Cursor: ">", Mark: "*", Ellipsis: "…", Caret: "▏",
@@ -53,7 +54,7 @@ var blocks = Glyphs{
 var letters = Glyphs{
 	Tier: ASCII,
 	OK:   "+", Failed: "X", Late: "!", Running: ">", Held: "=", New: ".",
-	Skipped: ".", Planned: ":", Expected: "~", Long: "-", Ran: "#",
+	Skipped: ".", Planned: ":", Expected: "~", Long: "-", Ran: "#", Started: "o",
 	Bars:   [8]string{".", ".", ":", "-", "=", "+", "#", "#"},
 	Across: "-", Down: "|", Tee: "+", Foot: "+",
 	Cursor: ">", Mark: "*", Ellipsis: "~", Caret: "_",

@@ -36,7 +36,7 @@ func DrawHistory(v canvas.View, w *screen.World, zone string, d *Info, chosen in
 		return
 	}
 	if len(past.Cells) == 0 {
-		v.Put(0, 0, "no history yet", canvas.Style{Role: canvas.Off})
+		v.Put(0, 0, noHistory(w), canvas.Style{Role: canvas.Off})
 		return
 	}
 	const label = 4
@@ -49,7 +49,22 @@ func DrawHistory(v canvas.View, w *screen.World, zone string, d *Info, chosen in
 	if x := min(room, len(past.Cells)) - 1 - chosen; chosen >= 0 && x >= 0 {
 		v.In(label+x, 0, 1, 2).Restyle(page.Selected)
 	}
+	if w.Status.NoDaemon != "" {
+		v.PutCut(0, 3, v.Width()-1, cronKeeps, w.Glyphs.Ellipsis, canvas.Style{})
+		return
+	}
 	drawFigures(v.Below(3), past)
+}
+
+// cronKeeps is what is known of the runs of another cron.
+const cronKeeps = "cron logs starts; it keeps no output, and no history of how jobs ended"
+
+// noHistory is shown in place of the history of a job without one.
+func noHistory(w *screen.World) string {
+	if w.Status.NoDaemon != "" {
+		return "no start of it is in cron's log; cron keeps no history of how jobs ended"
+	}
+	return "no history yet"
 }
 
 // drawOutcomes draws what became of each occurrence.

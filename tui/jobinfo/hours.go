@@ -22,7 +22,7 @@ type heat struct {
 }
 
 // worstFirst orders outcomes from the worst. Coming runs are not outcomes.
-var worstFirst = []api.CellKind{api.CellFailed, api.CellLate, api.CellRunning, api.CellOK, api.CellSpan, api.CellSkipped}
+var worstFirst = []api.CellKind{api.CellFailed, api.CellLate, api.CellRunning, api.CellOK, api.CellStarted, api.CellSpan, api.CellSkipped}
 
 // NewHours sorts the cells of a time line, of an hour each, by the days and hours
 // of a zone. An hour that the clock shows twice is shown once, with the worse of

@@ -29,7 +29,7 @@ func DrawStrip(v canvas.View, cells []api.Cell, p95 time.Duration, w *screen.Wor
 func drawLengths(v canvas.View, cells []api.Cell, p95 time.Duration, w *screen.World) {
 	cells = cells[max(len(cells)-v.Width(), 0):]
 	for x := range cells {
-		if c := &cells[x]; !c.Began.IsZero() && c.Kind != api.CellRunning {
+		if c := &cells[x]; !c.Began.IsZero() && c.Kind != api.CellRunning && c.Kind != api.CellStarted {
 			v.Put(x, 0, bar(w.Glyphs, c.Took, p95), canvas.Style{})
 		}
 	}

@@ -54,6 +54,8 @@ func OutcomeLook(w *World, k api.CellKind) (sign string, style canvas.Style) {
 		return g.Ran, canvas.Style{Role: canvas.Good}
 	case api.CellSpan:
 		return g.Long, canvas.Style{Role: canvas.Good}
+	case api.CellStarted:
+		return g.Started, canvas.Style{}
 	case api.CellSkipped:
 		return g.Skipped, canvas.Style{Role: canvas.Off}
 	case api.CellPaused:
@@ -80,6 +82,8 @@ func RunSign(w *World, r *job.Run) (string, canvas.Style) {
 		return g.Running, canvas.Style{Role: canvas.Busy}
 	case r.State.Live():
 		return g.Late, canvas.Style{Role: canvas.Doubt}
+	case r.OnlyStarted():
+		return g.Started, canvas.Style{}
 	case r.State == job.RunDropped:
 		return g.Skipped, Dim
 	case r.OK():

@@ -33,7 +33,7 @@ func TestLookOutcomesHaveSigns(t *testing.T) {
 		w := &World{Glyphs: canvas.GlyphsOf(tier)}
 		seen := map[string]api.CellKind{}
 		for _, k := range []api.CellKind{
-			api.CellFailed, api.CellLate, api.CellRunning, api.CellOK, api.CellSkipped, api.CellSpan, api.CellPlanned, api.CellExpected, api.CellPaused,
+			api.CellFailed, api.CellLate, api.CellRunning, api.CellOK, api.CellStarted, api.CellSkipped, api.CellSpan, api.CellPlanned, api.CellExpected, api.CellPaused,
 		} {
 			sign, _ := OutcomeLook(w, k)
 			checkSign(t, tier, string(k), sign)
@@ -55,6 +55,16 @@ func TestLookRunsHaveSigns(t *testing.T) {
 			sign, _ := RunSign(w, &r)
 			checkSign(t, tier, string(r.State), sign)
 		}
+	}
+}
+
+// The start of a run by another cron does not look like a success, because its end is not known.
+func TestLookOfStartsByAnotherCron(t *testing.T) {
+	w := &World{Glyphs: canvas.GlyphsOf(canvas.Full)}
+	cell, cellStyle := OutcomeLook(w, api.CellStarted)
+	run, runStyle := RunSign(w, &job.Run{State: job.RunEnded})
+	if cell != run || cellStyle != (canvas.Style{}) || runStyle != (canvas.Style{}) {
+		t.Errorf("got %q in %+v and %q in %+v, want the same sign without a role", cell, cellStyle, run, runStyle)
 	}
 }
 

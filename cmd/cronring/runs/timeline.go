@@ -257,6 +257,7 @@ var timelineSigns = []struct {
 	{api.CellRunning, "►", ">", cli.Active, "runs"},
 	{api.CellFailed, "✗", "X", cli.Bad, "failed"},
 	{api.CellLate, "!", "!", cli.Warn, "late"},
+	{api.CellStarted, "○", "?", cli.Normal, "started"},
 	{api.CellSkipped, "·", "s", cli.Faint, "skipped"},
 	{api.CellPlanned, "∙", ".", cli.Normal, "planned"},
 	{api.CellExpected, "┄", "~", cli.Faint, "expected"},

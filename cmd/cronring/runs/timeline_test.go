@@ -47,7 +47,7 @@ etl-orders-with-a… oX                      !|.~                       2m49s
 zfs-scrub                              >--s |                         6d06h
 report\x1b[31m                              |     =                   = paused
 busiest minute Sat 00:00 with 21 starts   quietest near by 23:37
-o ran  - continued  > runs  X failed  ! late  s skipped  . planned  ~ expected  = paused
+o ran  - continued  > runs  X failed  ! late  ? started  s skipped  . planned  ~ expected  = paused
 `},
 		{"C.UTF-8", `Fri 12:00 .. Sat 00:15 UTC  1 cell = 15 min
                    12:00       15:00        │           21:00         NEXT
@@ -56,7 +56,7 @@ etl-orders-with-a… ■✗                      !│∙┄                     
 zfs-scrub                              ►━━· │                         6d06h
 report\x1b[31m                              │     ‖                   ‖ paused
 busiest minute Sat 00:00 with 21 starts   quietest near by 23:37
-■ ran  ━ continued  ► runs  ✗ failed  ! late  · skipped  ∙ planned  ┄ expected  ‖ paused
+■ ran  ━ continued  ► runs  ✗ failed  ! late  ○ started  · skipped  ∙ planned  ┄ expected  ‖ paused
 `},
 	} {
 		t.Setenv("LC_ALL", test.locale)

@@ -16,6 +16,8 @@ import (
 func cellOf(r *job.Run, now time.Time, grace time.Duration) (cell api.Cell, ok bool) {
 	cell = api.Cell{Kind: api.CellOK, Due: r.Due, Began: r.Started, Run: r.ID}
 	switch {
+	case r.OnlyStarted():
+		cell.Kind = api.CellStarted
 	case r.State == job.RunEnded:
 		if !r.Started.IsZero() {
 			cell.Took = r.Ended.Sub(r.Started)
@@ -47,7 +49,7 @@ func at(c *api.Cell) time.Time {
 
 // ranks is the order in which kinds hide each other.
 var ranks = []api.CellKind{
-	api.CellFailed, api.CellLate, api.CellRunning, api.CellOK, api.CellSkipped, api.CellSpan, api.CellPlanned, api.CellExpected, api.CellPaused,
+	api.CellFailed, api.CellLate, api.CellRunning, api.CellOK, api.CellStarted, api.CellSkipped, api.CellSpan, api.CellPlanned, api.CellExpected, api.CellPaused,
 }
 
 func rank(k api.CellKind) int { return slices.Index(ranks, k) }

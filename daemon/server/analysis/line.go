@@ -30,7 +30,7 @@ func (l *line) run(r *job.Run) {
 	}
 	begin := at(&cell)
 	l.put(begin, api.TimelineCell{Kind: cell.Kind, Count: 1, Due: cell.Due, Run: cell.Run})
-	if r.Started.IsZero() {
+	if r.Started.IsZero() || r.OnlyStarted() {
 		return
 	}
 	end := r.Ended

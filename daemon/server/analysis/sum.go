@@ -19,14 +19,14 @@ type sum struct {
 // result is an ended run as it is summed up.
 type result struct {
 	ok, failed, retried bool
-	started, clock      bool // whether it has a process, and whether the clock started it
+	started, clock      bool // whether its time is known, and whether the clock started it
 	took, lag, cpu      time.Duration
 	memory              int64
 }
 
 func resultOf(r *job.Run) result {
 	e := result{ok: r.OK(), failed: r.Failed(), retried: r.Verdict == job.VerdictRetry, clock: r.Trigger == job.TriggerClock}
-	if e.started = !r.Started.IsZero(); e.started {
+	if e.started = !r.Started.IsZero() && !r.OnlyStarted(); e.started {
 		e.took, e.lag, e.cpu, e.memory = r.Ended.Sub(r.Started), r.Started.Sub(r.Due), r.Usage.CPU, r.Usage.Memory
 	}
 	return e

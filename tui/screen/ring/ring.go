@@ -276,14 +276,22 @@ func (s *Ring) odd(w *screen.World) []page.Paragraph {
 
 // drawAlone draws this host and the explanation of rings.
 func (s *Ring) drawAlone(v canvas.View, w *screen.World) {
-	up := "0"
-	if w.Link.Live {
-		up = "1"
-	}
-	v.PutCut(1, 0, v.Width()-2, "no ring  "+up+" of 1 up  "+page.Count(w.Board.Len(), "job")+" on this host alone", w.Glyphs.Ellipsis, canvas.Style{Bold: true})
+	v.PutCut(1, 0, v.Width()-2, "no ring  "+aloneText(w), w.Glyphs.Ellipsis, canvas.Style{Bold: true})
 	s.drawNode(v.Row(1), v.Row(2), w)
 	s.page.Set(ringText())
 	s.page.Draw(v.Below(3), w)
+}
+
+// aloneText sums up a host that is in no ring.
+func aloneText(w *screen.World) string {
+	jobs := page.Count(w.Board.Len(), "job") + " on this host alone"
+	switch {
+	case w.Status.NoDaemon != "":
+		return "no daemon  " + jobs
+	case w.Link.Live:
+		return "1 of 1 up  " + jobs
+	}
+	return "0 of 1 up  " + jobs
 }
 
 // drawNode draws the names of the columns and this host below them.
@@ -295,12 +303,17 @@ func (s *Ring) drawNode(title, row canvas.View, w *screen.World) {
 		state, style = "-", canvas.Style{Role: canvas.Off}
 	case !w.Link.Live:
 		state, style = w.Glyphs.Failed+" down", canvas.Style{Role: canvas.Bad, Bold: true}
+	case st.NoDaemon != "":
+		state, style = "no daemon", canvas.Style{Role: canvas.Doubt}
 	}
-	host, up := st.Host, "-"
+	host, up, running, version := st.Host, "-", strconv.Itoa(w.Board.Count(job.StateRunning)), versionText(st)
+	if st.NoDaemon != "" {
+		running, version = "-", "-"
+	}
 	if host == "" {
 		host = "this host"
 	}
-	if !st.Started.IsZero() {
+	if !st.Started.IsZero() && st.NoDaemon == "" {
 		up = display.Brief(w.Now.Sub(st.Started))
 	}
 	lagText := "-"
@@ -315,9 +328,9 @@ func (s *Ring) drawNode(title, row canvas.View, w *screen.World) {
 		style       canvas.Style
 	}{
 		{"NODE", host, name, canvas.Style{}}, {"STATE", state, 10, style},
-		{"OWNS", page.Thousands(w.Board.Len()), 8, canvas.Style{}}, {"RUN", strconv.Itoa(w.Board.Count(job.StateRunning)), 5, canvas.Style{}},
+		{"OWNS", page.Thousands(w.Board.Len()), 8, canvas.Style{}}, {"RUN", running, 5, canvas.Style{}},
 		{"FILES", strconv.Itoa(st.Crontabs), 8, canvas.Style{}}, {"UP", up, 8, canvas.Style{}}, {"LAG P99", lagText, 9, canvas.Style{}},
-		{"VER", versionText(st), 12, canvas.Style{}},
+		{"VER", version, 12, canvas.Style{}},
 	} {
 		t.Columns = append(t.Columns, table.Column[api.Status]{
 			Title: c.title, Width: c.width, Rank: i,

@@ -18,6 +18,9 @@ func TestRingScreens(t *testing.T) {
 		"ring-offline": func(w *screen.World) {
 			w.Link.Live = false
 		},
+		"ring-of-cron": func(w *screen.World) {
+			w.Status.NoDaemon = "no daemon: from the crontabs; cron runs them"
+		},
 		"ring-unknown": func(w *screen.World) {
 			w.Link, w.Status, w.Board = screen.Link{}, api.Status{}, board.New()
 		},

@@ -555,6 +555,9 @@ func (s *Runs) empty(w *screen.World) []page.Paragraph {
 	case s.preset != allRuns:
 		return []page.Paragraph{page.Line(" None. f shows others: all, failed, running, missed, today.", screen.Dim)}
 	}
+	if w.Status.NoDaemon != "" {
+		return []page.Paragraph{page.Line(" No start of these jobs is in cron's log, or you must not read the log. cron keeps no history of how jobs ended.", screen.Dim)}
+	}
 	return []page.Paragraph{page.Line(" Nothing has run yet.", screen.Dim)}
 }
 

@@ -269,18 +269,24 @@ func drawLineNext(v canvas.View, r *api.Row, w *screen.World) {
 	f.End()
 }
 
+// cellWord is a kind of cell with its word in the legend.
+type cellWord struct {
+	kind api.CellKind
+	word string
+}
+
 // drawFoot draws details of the cell under the cursor, the busiest minute and a
 // legend.
 func (s *Timeline) drawFoot(v canvas.View, a axis, w *screen.World) {
 	page.DrawRule(v.Row(0), s.cursorText(a, w), w.Glyphs)
 	v.PutCut(1, 1, v.Width()-2, s.peakText(w), w.Glyphs.Ellipsis, canvas.Style{})
 	w.ClickActs(v.Row(1), keys.Clashes)
-	x := 1
-	for _, k := range []struct {
-		kind api.CellKind
-		word string
-	}{
-		{api.CellOK, "ran"}, {api.CellRunning, "runs"}, {api.CellSpan, "long"}, {api.CellFailed, "fail"}, {api.CellLate, "late"},
+	x, ran := 1, cellWord{api.CellOK, "ran"}
+	if w.Status.NoDaemon != "" {
+		ran = cellWord{api.CellStarted, "started"}
+	}
+	for _, k := range []cellWord{
+		ran, {api.CellRunning, "runs"}, {api.CellSpan, "long"}, {api.CellFailed, "fail"}, {api.CellLate, "late"},
 		{api.CellSkipped, "skip"}, {api.CellPlanned, "planned"}, {api.CellExpected, "expected"}, {api.CellPaused, "paused"},
 	} {
 		sign, style := screen.OutcomeLook(w, k.kind)
@@ -318,7 +324,7 @@ func isAhead(k api.CellKind) bool {
 
 // pastWords say what became of an occurrence.
 var pastWords = map[api.CellKind]string{
-	api.CellFailed: "failed", api.CellLate: "is late", api.CellRunning: "is running", api.CellOK: "ran",
+	api.CellFailed: "failed", api.CellLate: "is late", api.CellRunning: "is running", api.CellOK: "ran", api.CellStarted: "was started by cron",
 	api.CellSpan: "was still running", api.CellSkipped: "was not run",
 }
 
