@@ -128,8 +128,15 @@ func TestDetailHasNoPastYet(t *testing.T) {
 	s, d := New("tmp-clean"), screentest.NewDaemon()
 	c := canvas.New(80, 22)
 	screentest.Show(t, s, c.View(), w, d, keys.NextPane)
-	if want := "tmp-clean never run, first run Sat 05:00 in 10h57m, r runs it now"; !strings.Contains(c.Text(), want) {
+	if want := "tmp-clean: never run, first run Sat 05:00 in 10h57m, r runs it now"; !strings.Contains(c.Text(), want) {
 		t.Errorf("got\n%s\nwant %q", c.Text(), want)
+	}
+	w.Status.NoDaemon = "no daemon"
+	screentest.Show(t, s, c.View(), w, d)
+	for _, want := range []string{"no start is in cron's log, next Sat 05:00", "it keeps no output, and no history of how jobs ended"} {
+		if !strings.Contains(c.Text(), want) {
+			t.Errorf("with cron only: got\n%s\nwant %q", c.Text(), want)
+		}
 	}
 }
 

@@ -275,20 +275,26 @@ type cellWord struct {
 	word string
 }
 
+// legend explains the signs of cells; legendOfCron, those on a host without a daemon.
+var (
+	legend = []cellWord{
+		{api.CellOK, "ran"}, {api.CellRunning, "runs"}, {api.CellSpan, "long"}, {api.CellFailed, "fail"}, {api.CellLate, "late"},
+		{api.CellSkipped, "skip"}, {api.CellPlanned, "planned"}, {api.CellExpected, "expected"}, {api.CellPaused, "paused"},
+	}
+	legendOfCron = []cellWord{{api.CellStarted, "started by cron"}, {api.CellPlanned, "planned"}}
+)
+
 // drawFoot draws details of the cell under the cursor, the busiest minute and a
 // legend.
 func (s *Timeline) drawFoot(v canvas.View, a axis, w *screen.World) {
 	page.DrawRule(v.Row(0), s.cursorText(a, w), w.Glyphs)
 	v.PutCut(1, 1, v.Width()-2, s.peakText(w), w.Glyphs.Ellipsis, canvas.Style{})
 	w.ClickActs(v.Row(1), keys.Clashes)
-	x, ran := 1, cellWord{api.CellOK, "ran"}
+	x, words := 1, legend
 	if w.Status.NoDaemon != "" {
-		ran = cellWord{api.CellStarted, "started"}
+		words = legendOfCron
 	}
-	for _, k := range []cellWord{
-		ran, {api.CellRunning, "runs"}, {api.CellSpan, "long"}, {api.CellFailed, "fail"}, {api.CellLate, "late"},
-		{api.CellSkipped, "skip"}, {api.CellPlanned, "planned"}, {api.CellExpected, "expected"}, {api.CellPaused, "paused"},
-	} {
+	for _, k := range words {
 		sign, style := screen.OutcomeLook(w, k.kind)
 		style.Bold = style.Role == canvas.Bad || style.Role == canvas.Doubt
 		v.Put(x, 2, sign, style)

@@ -101,6 +101,21 @@ func TestTimelineScreens(t *testing.T) {
 			w.Board.Apply(api.BoardUpdate{Complete: true, Rows: rows})
 			return nil
 		},
+		"timeline-of-cron": func(w *screen.World, d *screentest.Daemon, _ *Timeline) []keys.Action {
+			w.Status.NoDaemon = "no daemon"
+			d.OnLine = func(q api.TimelineQuery) (api.Timeline, error) {
+				line, err := d.Real.Timeline(t.Context(), q)
+				for i := range line.Jobs {
+					for k := range line.Jobs[i].Cells {
+						if c := &line.Jobs[i].Cells[k]; !isAhead(c.Kind) {
+							c.Kind = api.CellStarted
+						}
+					}
+				}
+				return line, err
+			}
+			return []keys.Action{keys.PreviousSlot}
+		},
 		"timeline-many": func(w *screen.World, d *screentest.Daemon, _ *Timeline) []keys.Action {
 			screentest.Visit(t, w, many)
 			d.Real = many
