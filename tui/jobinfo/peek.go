@@ -232,6 +232,8 @@ func drawNewest(row canvas.View, w *screen.World, r *api.Row) {
 		text = "cron logs no outcome, and its log has no start of this job"
 	case w.IsOfCron(r):
 		text = "cron logs no outcome; its log has a start " + ago
+	case r.LastRun == 0 && r.Elsewhere != "":
+		text = "no run has ended on this host"
 	case r.LastRun == 0:
 		text = "no run has ended yet"
 	case r.Ending != "":

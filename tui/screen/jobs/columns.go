@@ -107,6 +107,8 @@ func (s *Jobs) fit(w *screen.World, full, width int) {
 			c.Width = 3
 		case column == columnNode && s.age != nil:
 			c.Width = hostWidth(full, s.longest(w, column))
+		case column == columnNode:
+			c.Width = min(max(s.longest(w, column), len(c.Title))+1, c.Width)
 		case (column == columnNext || column == columnLast) && w.Absolute:
 			c.Width = w.Clock.PointWidth() + 1
 		}

@@ -3,6 +3,7 @@ package jobs
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -229,6 +230,26 @@ func TestJobsShowAcknowledgedFailures(t *testing.T) {
 	c := canvas.New(160, 38)
 	if screentest.Show(t, s, c.View(), w, d); !strings.Contains(c.Text(), "✗ ack    "+string(row.Job)) {
 		t.Errorf("it does not look acknowledged:\n%s", c.Text())
+	}
+}
+
+// Short names of members leave room for the schedules. A job that another member ran has no start here.
+func TestJobsOfARingWithShortNames(t *testing.T) {
+	s, w, d := newJobs(t, 80, 24)
+	rows := screentest.Rows()[:6]
+	for i := range rows {
+		rows[i].Node = "db-02"
+	}
+	rows[0].State, rows[0].Last, rows[0].LastRun, rows[0].Elsewhere = job.StateOK, time.Time{}, 0, "db-02"
+	w.Board.Apply(api.BoardUpdate{Rows: rows})
+	c := canvas.New(80, 22)
+	screentest.Show(t, s, c.View(), w, d)
+	if got := c.Text(); !strings.Contains(got, "SCHEDULE") || !strings.Contains(got, " NODE ") {
+		t.Errorf("want the columns of schedules and nodes:\n%s", got)
+	}
+	row := regexp.MustCompile(`(?m)^.*etl-orders .*$`).FindString(c.Text())
+	if !regexp.MustCompile(`db-02 +- `).MatchString(row) {
+		t.Errorf("got %q, want that its last start is not known here", row)
 	}
 }
 
