@@ -71,7 +71,7 @@ var tasks = []struct {
 	}},
 	{"rerun", "broken", func(h *host, x *taskScreen) {
 		x.press("C-r")
-		x.wait("Run what failed last of broken again")
+		x.wait("Run the last failure of broken again")
 		x.press("y")
 		x.wait("started run 2 of broken", "cronring retry broken")
 	}},

@@ -160,7 +160,7 @@ func processText(r *job.Run) string {
 // Retry runs an occurrence again: that of a run which is over, of a job that of
 // its newest run which failed.
 func Retry(w *screen.World, about screen.Subject) screen.Do {
-	request, again := api.RetryRequest{Refs: screen.Refs(about)}, "what failed last of "+screen.JobsText(about)
+	request, again := api.RetryRequest{Refs: screen.Refs(about)}, "the last failure of "+screen.JobsText(about)
 	if about.Run != 0 && !about.Marked {
 		request.Refs, again = []string{fmt.Sprint(about.Run)}, fmt.Sprintf("run %d", about.Run)
 	}

@@ -75,7 +75,7 @@ func (s *Shell) tookPlan(a screen.Answer) {
 	}
 	runs := p.answer.Count - p.answer.LeftOut
 	if runs == 0 {
-		s.warn(fmt.Sprintf("backfill: nothing to run; of %d occurrences all ran before", p.answer.Count))
+		s.warn(fmt.Sprintf("backfill: nothing to run: all %d occurrences ran before", p.answer.Count))
 		return
 	}
 	r := p.request

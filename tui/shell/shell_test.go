@@ -489,7 +489,7 @@ func TestRetryAsksForTheSameOccurrence(t *testing.T) {
 		about                   screen.Subject
 		question, asked, logged string
 	}{
-		{screen.Subject{Jobs: []job.ID{"etl-orders"}}, "Run what failed last of etl-orders again", "retry etl-orders", "cronring retry etl-orders"},
+		{screen.Subject{Jobs: []job.ID{"etl-orders"}}, "Run the last failure of etl-orders again", "retry etl-orders", "cronring retry etl-orders"},
 		{screen.Subject{Jobs: []job.ID{"etl-orders"}, Run: 4213}, "Run run 4213 again", "retry 4213", "cronring retry 4213"},
 	} {
 		s, front := newTestShell(t)

@@ -363,7 +363,7 @@ func (s *Jobs) Refuses(w *screen.World, a keys.Action) string {
 			return "only with all columns (" + w.KeyOf(keys.Wide) + ")"
 		}
 	case keys.PreviousRun, keys.NextRun:
-		return "open the job first (" + w.KeyOf(keys.Open) + ")"
+		return "open the job first: " + w.KeyOf(keys.Open)
 	}
 	return ""
 }
