@@ -50,14 +50,11 @@ func DrawHistory(v canvas.View, w *screen.World, zone string, d *Info, chosen in
 		v.In(label+x, 0, 1, 2).Restyle(page.Selected)
 	}
 	if w.Status.NoDaemon != "" {
-		v.PutCut(0, 3, v.Width()-1, CronKeeps, w.Glyphs.Ellipsis, canvas.Style{})
+		v.PutCut(0, 3, v.Width()-1, screen.CronKeeps, w.Glyphs.Ellipsis, canvas.Style{})
 		return
 	}
 	drawFigures(v.Below(3), past)
 }
-
-// CronKeeps is what is known of the runs of another cron.
-const CronKeeps = "cron logs starts; it keeps no output, and no history of how jobs ended"
 
 // noHistory is shown in place of the history of a job without one.
 func noHistory(w *screen.World) string {

@@ -180,7 +180,7 @@ func tailTitle(r *api.Row, d *Info) string {
 func drawTail(v canvas.View, w *screen.World, zone string, d *Info) {
 	switch {
 	case w.Status.NoDaemon != "":
-		v.PutCut(0, 0, v.Width()-1, CronKeeps, w.Glyphs.Ellipsis, canvas.Style{Role: canvas.Off})
+		v.PutCut(0, 0, v.Width()-1, screen.CronKeeps, w.Glyphs.Ellipsis, canvas.Style{Role: canvas.Off})
 		return
 	case d.tail == nil && d.Job != nil && runToShow(d.Job) == 0:
 		v.Put(0, 0, "no output yet", canvas.Style{Role: canvas.Off})

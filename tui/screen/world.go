@@ -51,6 +51,9 @@ type World struct {
 	zones map[string]*time.Location // by name, as far as they were shown
 }
 
+// CronKeeps is what is known of runs on a host that still runs cron.
+const CronKeeps = "cron logs starts; it keeps no output, and no history of how jobs ended"
+
 // NeedsDaemon is why an action does nothing on a host that still runs cron.
 const NeedsDaemon = "it needs cronringd, which does not run on this host; what it would change: cronring import"
 

@@ -110,7 +110,7 @@ func (s *Detail) drawRuns(v canvas.View, w *screen.World, row *api.Row) {
 	if row.LastRun == 0 && row.Live == 0 && s.runs.list.Len() == 0 {
 		notice := []string{string(row.Job) + ": " + jobinfo.FirstRun(w, row)}
 		if w.IsOfCron(row) {
-			notice = append(notice, jobinfo.CronKeeps)
+			notice = append(notice, screen.CronKeeps)
 		}
 		page.DrawNotice(v, notice)
 		return

@@ -80,8 +80,8 @@ const (
 )
 
 // Heading counts.
-func (s *Incident) Heading(*screen.World) string {
-	if !s.known {
+func (s *Incident) Heading(w *screen.World) string {
+	if !s.known || w.Status.NoDaemon != "" {
 		return "Incident"
 	}
 	return fmt.Sprintf("Incident: %s in 24 hours", s.total())
@@ -299,7 +299,7 @@ func (s *Incident) Draw(v canvas.View, w *screen.World) {
 }
 
 func (s *Incident) drawHead(v canvas.View, w *screen.World) {
-	if !s.known {
+	if !s.known || w.Status.NoDaemon != "" {
 		return
 	}
 	text := fmt.Sprintf("%s since %s", page.Count(s.causes.Len(), "cause"), w.Stamp(s.asked.Add(-incidentSpan), ""))
@@ -380,6 +380,8 @@ func (s *Incident) empty(w *screen.World) []page.Paragraph {
 		return page.ErrorText(w, s.err)
 	case !s.known:
 		return []page.Paragraph{page.Line(" Asking cronringd ...", screen.Dim)}
+	case w.Status.NoDaemon != "":
+		return []page.Paragraph{page.Line(" Failures are not known: "+screen.CronKeeps+".", canvas.Style{})}
 	}
 	return []page.Paragraph{{Spans: []page.Span{{Text: " " + w.Glyphs.OK + " ", Style: canvas.Style{Role: canvas.Good}}, {Text: "Nothing has failed in the last 24 hours."}}, Hang: 3}}
 }

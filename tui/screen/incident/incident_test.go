@@ -149,6 +149,18 @@ func TestMarkdownTakesForeignWordsAsText(t *testing.T) {
 	}
 }
 
+// Of a host with cron only, failures are not known: it does not look as if nothing had failed.
+func TestIncidentOfAHostWithCron(t *testing.T) {
+	w := screentest.NewWorld(t)
+	w.Status.NoDaemon = "no daemon"
+	s := openIncident(t, w, &screentest.Daemon{OnFailed: func(time.Time) (api.Failures, error) { return api.Failures{}, nil }})
+	c := canvas.New(80, 20)
+	s.Draw(c.View(), w)
+	if got := c.Text(); !strings.Contains(got, "Failures are not known: cron logs starts") || strings.Contains(got, "Nothing has failed") || s.Heading(w) != "Incident" {
+		t.Errorf("got under %q:\n%s", s.Heading(w), got)
+	}
+}
+
 // The text below the causes scrolls by keys and by the wheel, and begins at its top for another cause.
 func TestIncidentScrollsTheTextOfACause(t *testing.T) {
 	counted := api.Failures{}

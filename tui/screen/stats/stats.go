@@ -278,7 +278,11 @@ func (s *Stats) Draw(v canvas.View, w *screen.World) {
 		s.DrawFilter(v, max(v.Width()-26, 0), 0, 24, w)
 	}
 	if v = v.Below(1); s.rows.Len() == 0 {
-		v.Put(1, 0, "Nothing ran in this time.", canvas.Style{})
+		text := "Nothing ran in this time."
+		if w.Status.NoDaemon != "" {
+			text = "Nothing is known: " + screen.CronKeeps + "."
+		}
+		v.PutCut(1, 0, v.Width()-2, text, w.Glyphs.Ellipsis, canvas.Style{})
 		return
 	}
 	s.Sorted, s.Way = orders[s.by].title, w.Glyphs.Descends

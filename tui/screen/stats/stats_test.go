@@ -122,6 +122,12 @@ func TestStatsCompareTheHalvesOfWhatIsCounted(t *testing.T) {
 	if !strings.Contains(c.Text(), "counted since Fri 20 Nov 08:02:11 CET") {
 		t.Errorf("it does not show since when it counts:\n%s", c.Text())
 	}
+	w.Status.NoDaemon = "no daemon"
+	c.Clear()
+	open(t, w, d).Draw(c.View(), w)
+	if got := c.Text(); strings.Contains(got, "Nothing ran") || !strings.Contains(got, "Nothing is known: cron logs starts") {
+		t.Errorf("with cron only, it looks as if nothing had run:\n%s", got)
+	}
 }
 
 func TestStatsOfAJob(t *testing.T) {
