@@ -321,7 +321,7 @@ func TestTerminalWithoutADaemon(t *testing.T) {
 func TestTerminalDemo(t *testing.T) {
 	h := &host{t: t, dir: t.TempDir(), socket: "/nonexistent"}
 	x := h.openCommand([]string{"LANG=C.UTF-8", "TERM=tmux-256color"}, 100, 30, "demo")
-	x.wait("cronring db-01", "✗ FAIL etl-orders", "‖ paused report-daily", welcomeTitle, "live ")
+	x.wait("cronring db-01", "✗ FAIL   etl-orders", "‖ paused report-daily", welcomeTitle, "live ")
 	x.keys("t")
 	x.wait("connection to server at \"pg-2\"")
 	x.keys("4")
