@@ -117,14 +117,18 @@ func (c Clock) AppendPoint(b []byte, t, now time.Time) []byte {
 }
 
 // AppendDated appends a time in its own zone like AppendPoint, also with the time of a day further
-// away: "28 Mar 27 05:00".
+// away: "28 Mar 05:00" within half a year, "1 Jul 27 05:00" otherwise.
 func (c Clock) AppendDated(b []byte, t, now time.Time) []byte {
-	b = c.AppendPoint(b, t, now)
-	if days(t, now) > near {
-		b = t.AppendFormat(b, c.Layout(" 15:04"))
+	switch {
+	case days(t, now) <= near:
+		return c.AppendPoint(b, t, now)
+	case t.Sub(now).Abs() < halfYear:
+		return t.AppendFormat(b, c.Layout("2 Jan 15:04"))
 	}
-	return b
+	return t.AppendFormat(b, c.Layout("2 Jan 06 15:04"))
 }
+
+const halfYear = 183 * 24 * time.Hour
 
 // AppendHour appends an instant, in its own zone, in at most eight cells, to the
 // hour: "18:05" on the day of now, "Mon 09" within six days of it, "13 Aug" within
@@ -136,7 +140,7 @@ func (c Clock) AppendHour(b []byte, t, now time.Time) []byte {
 	case near:
 		return t.AppendFormat(b, c.Layout("Mon 15"))
 	}
-	if t.Sub(now).Abs() < 183*24*time.Hour {
+	if t.Sub(now).Abs() < halfYear {
 		return t.AppendFormat(b, "2 Jan")
 	}
 	return t.AppendFormat(b, "2006")

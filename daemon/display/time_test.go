@@ -2,7 +2,6 @@ package display
 
 import (
 	"math"
-	"strings"
 	"testing"
 	"time"
 )
@@ -67,8 +66,11 @@ func TestPointHourAndStamp(t *testing.T) {
 			t.Errorf("Point(%v): got %q, want %q", tc.at, got, tc.point)
 		}
 		dated := tc.point
-		if strings.HasSuffix(dated, " 26") || strings.HasSuffix(dated, " 27") {
-			dated += " 09:00"
+		switch dated {
+		case "27 Nov 26":
+			dated = "27 Nov 09:00"
+		case "1 Jul 27":
+			dated = "1 Jul 27 09:00"
 		}
 		if got := string(Clock24.AppendDated(nil, tc.at, now)); got != dated {
 			t.Errorf("AppendDated(%v): got %q, want %q", tc.at, got, dated)

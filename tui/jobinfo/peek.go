@@ -105,7 +105,7 @@ func situation(w *screen.World, r *api.Row, past *api.JobPast) string {
 	case job.StateDisabled:
 		return "off: enabled=no"
 	case job.StateNew:
-		return FirstRun(w, r)
+		return firstRun(w, r)
 	}
 	if r.Elsewhere != "" {
 		return r.Elsewhere + " had it last, next " + nextText(w, r)
@@ -151,7 +151,7 @@ func lastGood(past *api.JobPast) time.Time {
 	return time.Time{}
 }
 
-func FirstRun(w *screen.World, r *api.Row) string {
+func firstRun(w *screen.World, r *api.Row) string {
 	switch {
 	case w.IsOfCron(r) && r.Last.IsZero():
 		return "no start is in cron's log, next " + nextText(w, r)

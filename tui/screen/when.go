@@ -66,7 +66,7 @@ func (w *World) AppendNext(b []byte, t time.Time, zone string) []byte {
 }
 
 // AppendDated appends the text of AppendNext or, if absolute times are shown, one that has the time of a
-// day also further away: "28 Mar 27 05:00".
+// day also further away: "28 Mar 05:00".
 func (w *World) AppendDated(b []byte, t time.Time, zone string) []byte {
 	if w.Absolute && !t.IsZero() {
 		return w.Clock.AppendDated(b, t.In(w.In(zone)), w.Now)
@@ -86,7 +86,7 @@ func (w *World) AppendPast(b []byte, t time.Time, zone string) []byte {
 	return display.AppendAgo(b, t, w.Now)
 }
 
-// Point returns a time of a job as "18:05:00", "Mon 18:05" or "28 Mar 27 05:00".
+// Point returns a time of a job as "18:05:00", "Mon 18:05" or "28 Mar 05:00".
 func (w *World) Point(t time.Time, zone string) string {
 	return string(w.Clock.AppendDated(nil, t.In(w.In(zone)), w.Now))
 }

@@ -131,6 +131,16 @@ func TestDetailHasNoPastYet(t *testing.T) {
 	if want := "tmp-clean: never run, first run Sat 05:00 in 10h57m, r runs it now"; !strings.Contains(c.Text(), want) {
 		t.Errorf("got\n%s\nwant %q", c.Text(), want)
 	}
+	row, _ := w.Board.Find("tmp-clean")
+	elsewhere := w.Board.Row(row)
+	elsewhere.State, elsewhere.Elsewhere = job.StateOK, "db-02"
+	w.Board.Apply(api.BoardUpdate{Rows: []api.Row{elsewhere}})
+	screentest.Show(t, s, c.View(), w, d)
+	if want := "tmp-clean: db-02 had it last, next Sat 05:00"; !strings.Contains(c.Text(), want) || strings.Contains(c.Text(), "never") {
+		t.Errorf("of another member: got\n%s\nwant %q", c.Text(), want)
+	}
+	elsewhere.State, elsewhere.Elsewhere = job.StateNew, ""
+	w.Board.Apply(api.BoardUpdate{Rows: []api.Row{elsewhere}})
 	w.Status.NoDaemon = "no daemon"
 	screentest.Show(t, s, c.View(), w, d)
 	for _, want := range []string{"no start is in cron's log, next Sat 05:00", "it keeps no output, and no history of how jobs ended"} {

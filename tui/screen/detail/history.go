@@ -108,7 +108,7 @@ func (r *jobRuns) act(id job.ID, a keys.Action) ([]screen.Effect, bool) {
 // where there is room for them, on the right or below.
 func (s *Detail) drawRuns(v canvas.View, w *screen.World, row *api.Row) {
 	if row.LastRun == 0 && row.Live == 0 && s.runs.list.Len() == 0 {
-		notice := []string{string(row.Job) + ": " + jobinfo.FirstRun(w, row)}
+		notice := []string{string(row.Job) + ": " + jobinfo.Situation(w, row, s.file.Past)}
 		if w.IsOfCron(row) {
 			notice = append(notice, screen.CronKeeps)
 		}

@@ -111,6 +111,9 @@ func (s *Jobs) fit(w *screen.World, full, width int) {
 			c.Width = min(max(s.longest(w, column), len(c.Title))+1, c.Width)
 		case (column == columnNext || column == columnLast) && w.Absolute:
 			c.Width = w.Clock.PointWidth() + 1
+			if width >= datedWidth {
+				c.Width = max(c.Width, s.longest(w, column)+1)
+			}
 		}
 		if s.wide {
 			c.From, c.Rank, c.Fill = 0, 0, false
@@ -152,6 +155,10 @@ func hostWidth(full, longest int) int {
 	}
 	return min(max(longest+1, 9), most)
 }
+
+// datedWidth is the narrowest list in which times further away have the time of the day rather than that
+// other columns are wide.
+const datedWidth = 110
 
 // Limits of the width of a column that grows with its longest text: with all columns
 // shown, and for schedules otherwise.

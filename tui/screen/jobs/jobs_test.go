@@ -233,6 +233,19 @@ func TestJobsShowAcknowledgedFailures(t *testing.T) {
 	}
 }
 
+// An absolute time further away has the time of the day if there is room.
+func TestJobsShowTimesFurtherAway(t *testing.T) {
+	for width, want := range map[int]string{80: " 27 Nov 26 ", 130: " 27 Nov 06:00 "} {
+		s, w, d := newJobs(t, width, 24)
+		w.Absolute = true
+		c := canvas.New(width, 22)
+		screentest.Show(t, s, c.View(), w, d)
+		if row := regexp.MustCompile(`(?m)^.*zfs-scrub .*$`).FindString(c.Text()); !strings.Contains(row, want) {
+			t.Errorf("%d columns: got %q, want %q", width, row, want)
+		}
+	}
+}
+
 // Short names of members leave room for the schedules. A job that another member ran has no start here.
 func TestJobsOfARingWithShortNames(t *testing.T) {
 	s, w, d := newJobs(t, 80, 24)
