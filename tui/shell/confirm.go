@@ -155,9 +155,9 @@ func (q *question) draw(v canvas.View, s *Shell) {
 	}
 	if wanted := q.wanted(); wanted != "" {
 		v.PutCut(1, last, v.Width()-20, "Type "+wanted+" to confirm: ", s.w.Glyphs.Ellipsis, canvas.Style{})
-		x := min(1+display.Width("Type "+wanted+" to confirm: "), v.Width()-19)
-		page.DrawInput(v, x, last, v.Width()-x-9, &q.typed, s.w)
-		page.DrawHints(v, v.Width()-len("esc no "), last, s.w, canvas.Style{}, "esc", "no")
+		x := min(1+display.Width("Type "+wanted+" to confirm: "), v.Width()-23)
+		page.DrawInput(v, x, last, v.Width()-x-13, &q.typed, s.w)
+		page.DrawHints(v, v.Width()-len("esc cancel "), last, s.w, canvas.Style{}, "esc", "cancel")
 		return
 	}
 	hints := []string{q.yes, q.word()}

@@ -64,5 +64,5 @@ func (m *copyMenu) draw(v canvas.View, s *Shell) {
 		s.w.ClickTypes(v.Row(i+1), screen.KeyNamed(item.key))
 		v.PutCut(14, i+1, v.Width()-15, item.text, s.w.Glyphs.Ellipsis, canvas.Style{Faint: true})
 	}
-	page.DrawHints(v, 1, v.Height()-1, s.w, canvas.Style{}, "esc", "no")
+	page.DrawHints(v, 1, v.Height()-1, s.w, canvas.Style{}, "esc", "cancel")
 }

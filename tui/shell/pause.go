@@ -90,5 +90,5 @@ func (m *pauseMenu) draw(v canvas.View, s *Shell) {
 		s.w.ClickTypes(v.In(x, 1, end-x, 1), screen.KeyNamed(c.key))
 		x = end + 3
 	}
-	page.DrawHints(v, 1, 2, s.w, canvas.Style{}, "esc", "no")
+	page.DrawHints(v, 1, 2, s.w, canvas.Style{}, "esc", "cancel")
 }

@@ -43,8 +43,8 @@ func TestClickInOverlays(t *testing.T) {
 	if click(t, s, "2h"); s.over == nil || !strings.Contains(shown(s, 80, 24), "Reason:") {
 		t.Errorf("2h: want the question for the reason:\n%s", shown(s, 80, 24))
 	}
-	if click(t, s, "esc no"); s.over != nil {
-		t.Errorf("esc no: %T is still open", s.over)
+	if click(t, s, "esc cancel"); s.over != nil {
+		t.Errorf("esc cancel: %T is still open", s.over)
 	}
 	typeKeys(s, "y")
 	if orders := click(t, s, "name"); len(orders) != 1 || orders[0].Effect.(screen.Clip).Text != "etl-orders" {

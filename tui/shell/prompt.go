@@ -46,5 +46,5 @@ func (p *prompt) draw(v canvas.View, s *Shell) {
 		hint = p.waits
 	}
 	v.PutCut(1, 1, v.Width()-2, hint, g.Ellipsis, canvas.Style{})
-	page.DrawHints(v, 1, 2, s.w, canvas.Style{}, "enter", "go", "esc", "no")
+	page.DrawHints(v, 1, 2, s.w, canvas.Style{}, "enter", "go", "esc", "cancel")
 }
