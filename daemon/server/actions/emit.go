@@ -29,13 +29,12 @@ type emitLimit struct {
 }
 
 type emitShare struct {
+	mu   sync.Mutex
 	left float64
 	at   time.Time
 }
 
-// take takes n of what a user has left. One event is allowed whenever something is left, whatever its
-// cost is, and later ones wait until that is paid.
-func (l *emitLimit) take(user uint32, n int, now time.Time) bool {
+func (l *emitLimit) share(user uint32) *emitShare {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.left[user]
@@ -43,12 +42,22 @@ func (l *emitLimit) take(user uint32, n int, now time.Time) bool {
 		s = &emitShare{left: eventBurst}
 		l.left[user] = s
 	}
+	return s
+}
+
+// take takes the cost of an event, the number of the jobs that it starts, from what a user has left.
+// One event is allowed whenever something is left, whatever its cost is, and later ones wait until that
+// is paid. Counting the jobs takes long, so refused events do not call cost.
+func (l *emitLimit) take(user uint32, now time.Time, cost func() int) bool {
+	s := l.share(user)
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.left = min(eventBurst, s.left+max(0, now.Sub(s.at).Seconds())*eventRate)
 	s.at = now
 	if s.left < 1 {
 		return false
 	}
-	s.left -= float64(n)
+	s.left -= float64(max(1, cost()))
 	return true
 }
 
@@ -74,7 +83,7 @@ func (s *Actor) Emit(ctx context.Context, c *call.Call) error {
 	if ev.Env, err = job.EventEnv(r.Env); err != nil {
 		return call.BadRequest("cannot emit an event with such values", err.Error())
 	}
-	if n := c.View.CountStartedBy(ev.Name, ev.User, ev.Admin); !s.emits.take(c.Peer.LimitKey(), max(1, n), c.Now) {
+	if !s.emits.take(c.Peer.LimitKey(), c.Now, func() int { return c.View.CountStartedBy(ev.Name, ev.User, ev.Admin) }) {
 		return &api.Error{Kind: api.Conflict, What: "cannot emit an event", Why: fmt.Sprintf("this user emits more than %d in a second, where each job that one starts counts", eventRate), Fix: "try again in a few seconds"}
 	}
 	a, err := s.ask(ctx, c, ev)
