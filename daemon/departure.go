@@ -78,8 +78,23 @@ func (l *loop) handleSignal(s os.Signal, in *inbox) departure {
 	case l.leaving == parting:
 		return staying // jobs are left alone, even after repeated signals
 	}
-	in.events = append(in.events, event.Abandon{})
+	l.abandon(in)
 	return staying
+}
+
+// abandon ends the running jobs.
+func (l *loop) abandon(in *inbox) {
+	in.events = append(in.events, event.Abandon{})
+	if l.killed == nil {
+		l.killed = time.After(killTime)
+	}
+}
+
+// leaveKilled has the jobs left to the next start of the daemon that were killed and have not ended.
+func (l *loop) leaveKilled() <-chan []effect.Start {
+	l.log.Warn("some runs were killed and have not ended; stopping without them")
+	l.leaving = parting
+	return l.pauseSpawner()
 }
 
 // drain begins the end.
@@ -100,10 +115,12 @@ func (l *loop) drain(in *inbox, how departure) departure {
 // holdTime bounds how long starts that are under way may delay the departure of
 // the daemon, and toolTime how long programs may that it runs for itself, such
 // as sendmail. A user can let both take that long, and nothing else is started
-// during toolTime.
+// during toolTime. killTime bounds how long running jobs may that the daemon ends: a
+// process that traces them, or a file system that does not answer, can hide their ends.
 const (
 	holdTime = 10 * time.Second
 	toolTime = 3 * time.Second
+	killTime = 10 * time.Second
 )
 
 // pauseSpawner pauses the spawner. Its remaining events arrive before the channel is readable.

@@ -55,12 +55,13 @@ type loop struct {
 	entries        map[job.RunID]*crontab.Entry // what live runs were started from
 	locks          map[string]*spool.StampLock  // anacron's, by period
 	leaving        departure
-	unmarked       bool           // see markBoot
-	spawnerPaused  bool           // the spawner is paused
-	unstarted      []effect.Start // starts that it had not begun then
-	handedSignals  chan os.Signal // signals that the previous daemon received; full at first
-	pendingSignals []os.Signal    // for the next daemon
-	leaveSignal    os.Signal      // is handled when the ring has been notified
+	unmarked       bool             // see markBoot
+	spawnerPaused  bool             // the spawner is paused
+	unstarted      []effect.Start   // starts that it had not begun then
+	handedSignals  chan os.Signal   // signals that the previous daemon received; full at first
+	pendingSignals []os.Signal      // for the next daemon
+	leaveSignal    os.Signal        // is handled when the ring has been notified
+	killed         <-chan time.Time // readable killTime after the running jobs were ended
 	sincePrune     int
 	conditions     *conditions.Meter
 	memory         *budget.Budget // for what runs print, until it is in the history and in its mail
@@ -219,7 +220,9 @@ func (l *loop) run(ctx context.Context, early []event.Event) (departure, error) 
 			}
 		case <-giveUp:
 			l.log.Warn("grace is over, ending running jobs", "grace", l.options.Grace.String())
-			in.events = append(in.events, event.Abandon{})
+			l.abandon(&in)
+		case <-l.killed:
+			parted = l.leaveKilled()
 		}
 		l.gather(&in)
 		l.step(in)

@@ -62,12 +62,25 @@ func (s *Spawner) endCheck(c *child) {
 	s.settleOwed()
 }
 
-// dropChecks kills the if= commands that run, so that the Spawner can pause. Spawner.mu is held.
-func (s *Spawner) dropChecks() {
+// killChecks kills the if= commands that run, so that the Spawner can pause or end. If it pauses, they
+// run again. Spawner.mu is held.
+func (s *Spawner) killChecks(again bool) {
 	for _, c := range s.living {
 		if c.check && c.pid != 0 {
-			c.again = true
+			c.again = again
 			s.kill(c, syscall.SIGKILL)
 		}
 	}
+}
+
+// awaitsRun reports whether the end of a run is not reported yet. It ignores killed if= commands, as
+// awaitsTool ignores killed programs. Spawner.mu is held.
+func (s *Spawner) awaitsRun() bool {
+	owed := s.owed
+	for _, c := range s.living {
+		if c.check && c.killed && c.pid != 0 {
+			owed--
+		}
+	}
+	return owed > 0
 }

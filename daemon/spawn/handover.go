@@ -114,7 +114,7 @@ func (s *Spawner) quiet() (h *pauseRequest, cancelled []*child) {
 	if h == nil || !h.forced && (going > 0 || s.unsure > 0 || s.groups.pauseWaits()) {
 		return nil, nil
 	}
-	s.dropChecks()
+	s.killChecks(true)
 	for c := range s.groups.all { // their groups come too late
 		delete(s.groups.all, c)
 		s.queue = append(s.queue, c)

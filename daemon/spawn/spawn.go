@@ -299,8 +299,8 @@ func (s *Spawner) later(act func()) {
 	s.nudge()
 }
 
-// Run starts, reads and reaps until ctx is done. Then it starts no more, and returns once every run
-// has ended and was reported; to shorten that, kill the runs. It is called once.
+// Run starts, reads and reaps until ctx is done. Then it starts no more, kills the commands of if=, and
+// returns once every run has ended and was reported; to shorten that, kill the runs. It is called once.
 func (s *Spawner) Run(ctx context.Context) error {
 	defer s.shut()
 	var end context.CancelFunc
@@ -370,6 +370,9 @@ func (s *Spawner) hand(ctx context.Context, died <-chan os.Signal) {
 		case <-stop:
 			stop = nil
 			begin = s.refuse
+			s.mu.Lock()
+			s.killChecks(false)
+			s.mu.Unlock()
 		}
 	}
 }
@@ -450,7 +453,7 @@ func (s *Spawner) refuse(c *child) { s.abandon(c, errStopping) }
 func (s *Spawner) close() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.closed = s.owed == 0 && !s.awaitsTool() && len(s.acts) == 0
+	s.closed = !s.awaitsRun() && !s.awaitsTool() && len(s.acts) == 0
 	return s.closed
 }
 

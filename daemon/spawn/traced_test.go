@@ -71,3 +71,12 @@ func TestRunWaitsForNoTracedProgram(t *testing.T) {
 	}
 	r.stop()
 }
+
+// TestRunWaitsForNoTracedCheck: the command of if= is killed, and its end is not awaited.
+func TestRunWaitsForNoTracedCheck(t *testing.T) {
+	r := newTestSpawner(t, Options{})
+	g := newGate(t)
+	r.ask("echo $$ >" + g.path + "; exec sleep 1000")
+	trace(t, strings.TrimSpace(g.read("the check's word that it runs")))
+	r.stop()
+}
