@@ -11,14 +11,14 @@ import (
 )
 
 // What is kept of each user, whatever keep= and output-max= of the user's jobs add up to, in
-// addition to history-rows-per-user of the configuration: dead letters, and for users other than
-// root bytes of output and jobs that are no longer installed. After pruneEvery records the history
+// addition to history-rows-per-user of the configuration: dead letters, bytes of the output, variables
+// and parents of runs, and for users other than root jobs that are no longer installed. After pruneEvery records the history
 // is searched for excess data; there is no timer, so that an idle host stays idle. A search that
 // took long is not repeated soon: a user who makes many records must not keep the processor busy
 // with it.
 const (
 	keepDeadLetters = 10_000
-	keepOutput      = 1 << 30
+	keepBytes       = 1 << 30
 	keepGone        = 10_000
 	pruneEvery      = 5000
 	prunePause      = 10 // times as long as the last search
@@ -38,7 +38,7 @@ func (l *loop) prune(ctx context.Context) error {
 			l.log.Warn("cannot remove old history", "error", err)
 		}
 		if done.Outputs > 0 {
-			l.log.Warn("the oldest output of runs was discarded, because a user's runs exceeded the limit in bytes", "runs", done.Outputs, "kept", keepOutput)
+			l.log.Warn("the oldest output and variables of runs were discarded, because a user's runs exceeded the limit in bytes", "runs", done.Outputs, "kept", keepBytes)
 		}
 		if done.DeadLetters > 0 {
 			l.log.Warn("the oldest dead letters were discarded, because a user exceeded the limit", "discarded", done.DeadLetters, "kept", keepDeadLetters)
@@ -69,7 +69,7 @@ func policy(v *view.View, rows int) prune.Policy {
 		lives[r.Job] = true
 	}
 	return prune.Policy{
-		PerJob: usual.Runs, Age: usual.Age, DeadLetters: keepDeadLetters, Output: keepOutput, Rows: rows, Gone: keepGone,
+		PerJob: usual.Runs, Age: usual.Age, DeadLetters: keepDeadLetters, Bytes: keepBytes, Rows: rows, Gone: keepGone,
 		Own: func(id job.ID) (k prune.Keep, ok bool) {
 			i, ok := v.Find(id)
 			if !ok {

@@ -98,7 +98,7 @@ func (h longHistory) prune(b *testing.B, dir string) time.Duration {
 	defer cancel()
 	perJob := h.runs / (h.jobs + h.others)
 	done, err := s.Prune(ctx, time.Now(), prune.Policy{
-		Age: 89*24*time.Hour - time.Minute, PerJob: perJob, DeadLetters: 10_000, Output: 1 << 20, Rows: perJob * h.others / 20,
+		Age: 89*24*time.Hour - time.Minute, PerJob: perJob, DeadLetters: 10_000, Bytes: 1 << 20, Rows: perJob * h.others / 20,
 	})
 	if err != nil && ctx.Err() == nil {
 		b.Fatal(err)

@@ -47,6 +47,7 @@ type Run struct {
 	Backfill   int64     `json:"backfill,omitempty"` // ID of its Backfill
 	Token      uint64    `json:"token,omitempty"`    // in a ring with voters: the fencing token of the grant, larger than all before it
 	Env        []string  `json:"env,omitempty"`      // NAME=value: variables that the requesting user added to the crontab's
+	Trimmed    bool      `json:"trimmed,omitempty"`  // the history no longer has its Parents and Env
 	Stop       *Stop     `json:"stop,omitempty"`     // the request that stopped it
 	Doubled    string    `json:"doubled,omitempty"`  // where else in the ring its occurrence ran, and as which run
 	Node       string    `json:"member,omitempty"`   // the member of the ring that ran it; "": the reporting member

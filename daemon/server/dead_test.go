@@ -49,6 +49,26 @@ func TestListOfLettersHasNoVariables(t *testing.T) {
 	}
 }
 
+// TestRetryWithoutVariables: a run whose variables the history no longer has is not run without them.
+func TestRetryWithoutVariables(t *testing.T) {
+	w := newWorld(t, "#@ name=job trigger=manual\n0 0 1 1 * ann true\n")
+	run, status := asked[api.Runs](w, annUID, "POST", "/v1/run", "", `{"jobs":["job"],"env":["N=1"]}`)
+	if len(run.Runs) != 1 {
+		t.Fatalf("status %d, got %v, want one run", status, run)
+	}
+	id := run.Runs[0].ID
+	w.Start(id)
+	w.End(id, 3)
+	for _, f := range w.Facts() {
+		if f.Run != nil {
+			f.Run.Env, f.Run.Trimmed = nil, true
+		}
+	}
+	if again, status := asked[api.Runs](w, annUID, "POST", "/v1/retry", "", `{"refs":["`+id.String()+`"]}`); status != http.StatusConflict {
+		t.Errorf("status %d, got %v, want a conflict", status, again)
+	}
+}
+
 // asked returns the answer to a user's request.
 func asked[T any](w *world, uid uint32, method, path, query, body string) (document T, status int) {
 	w.t.Helper()

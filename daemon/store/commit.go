@@ -265,10 +265,11 @@ func isFresh(r *job.Run) bool {
 
 // asked is what few runs have: what a user requested, and other fields of job.Run.
 type asked struct {
-	Env    []string  `json:"env,omitempty"`
-	Stop   *job.Stop `json:"stop,omitempty"`
-	First  time.Time `json:"first,omitzero"`
-	Detail string    `json:"detail,omitempty"`
+	Env     []string  `json:"env,omitempty"`
+	Stop    *job.Stop `json:"stop,omitempty"`
+	First   time.Time `json:"first,omitzero"`
+	Detail  string    `json:"detail,omitempty"`
+	Trimmed bool      `json:"trimmed,omitempty"` // by package prune
 }
 
 // askedText returns the stored form: NULL for nothing, as for nearly all runs.
@@ -276,7 +277,7 @@ func askedText(r *job.Run) (driver.Value, error) {
 	if len(r.Env) == 0 && r.Stop == nil && r.First.IsZero() && r.Detail == "" {
 		return nil, nil
 	}
-	text, err := json.Marshal(asked{r.Env, r.Stop, r.First, r.Detail})
+	text, err := json.Marshal(asked{r.Env, r.Stop, r.First, r.Detail, r.Trimmed})
 	return string(text), err
 }
 

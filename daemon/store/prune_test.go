@@ -344,20 +344,20 @@ func TestPruneBoundsWhatAnAccountsRunsHavePrinted(t *testing.T) {
 		batch.Outputs = append(batch.Outputs, Output{id + 1, []job.Chunk{chunk, chunk}})
 	}
 	commit(t, s, batch)
-	same(t, "pruned", pruned(t, s, prune.Policy{Output: 4000}), prune.Pruned{Outputs: 13})
+	same(t, "pruned", pruned(t, s, prune.Policy{Bytes: 4000}), prune.Pruned{Outputs: 13})
 	for id := range job.RunID(30) {
 		chunks, err := s.Output(t.Context(), id+1)
 		if want := []bool{id >= 18, true, id >= 23}[id%3]; err != nil || (len(chunks) > 0) != want {
 			t.Errorf("run %d: %d pieces of output, %v; want some: %t", id+1, len(chunks), err, want)
 		}
 	}
-	same(t, "pruned again", pruned(t, s, prune.Policy{Output: 4000}), prune.Pruned{})
+	same(t, "pruned again", pruned(t, s, prune.Policy{Bytes: 4000}), prune.Pruned{})
 
 	// Later runs count beside those before.
 	late := ended(31, jobName(31), noon, 0)
 	late.Run.User = "ann"
 	commit(t, s, Batch{Records: []job.Record{late}, Outputs: []Output{{31, []job.Chunk{{Stream: job.Stdout, At: noon, Data: make([]byte, 100)}}}}})
-	same(t, "pruned of more", pruned(t, s, prune.Policy{Output: 4000}), prune.Pruned{Outputs: 1})
+	same(t, "pruned of more", pruned(t, s, prune.Policy{Bytes: 4000}), prune.Pruned{Outputs: 1})
 	if chunks, err := s.Output(t.Context(), 31); err != nil || len(chunks) != 1 {
 		t.Errorf("output of the newest run: %v, %v", chunks, err)
 	}

@@ -137,6 +137,62 @@ func TestPruneLimitsTheJobsOfAUserThatAreGone(t *testing.T) {
 	}
 }
 
+// A user can set many KiB of variables for each run, and let each depend on many others: both count like
+// what the runs print. A run that lives does not keep later ones from being counted, and live runs and
+// dead letters keep what they need to run.
+func TestPruneBoundsVariablesAndParentsOfAUser(t *testing.T) {
+	s := open(t, t.TempDir())
+	env, parents := []string{"X=" + strings.Repeat("x", 980)}, []job.Parent{{Job: job.ID(strings.Repeat("x", 960)), Run: 1}}
+	live := decided(1, "ann/live", noon)
+	live.Run.User, live.Run.Env = "ann", env
+	letter := dies(2, "ann/dead", "ann")
+	letter.Run.Env, letter.Run.Parents = env, parents
+	b := Batch{Records: []job.Record{live, letter}}
+	for id := job.RunID(3); id <= 20; id++ {
+		r := runOf([]string{"ann", "bob", "cid"}[id%3], id, "job")
+		switch r.Run.Env = env; r.Run.User {
+		case "bob":
+			r.Run.Env, r.Run.Parents = nil, parents
+		case "cid":
+			r.Run.Env = []string{"X=x"}
+		}
+		b.Records = append(b.Records, r)
+	}
+	commit(t, s, b)
+	p := prune.Policy{Bytes: 4000}
+	same(t, "pruned", pruned(t, s, p), prune.Pruned{Outputs: 4})
+	same(t, "pruned again", pruned(t, s, p), prune.Pruned{})
+	more := runOf("ann", 21, "job")
+	more.Run.Env = env
+	commit(t, s, Batch{Records: []job.Record{more}})
+	same(t, "pruned of more", pruned(t, s, p), prune.Pruned{Outputs: 1})
+	runs, err := s.Runs(t.Context(), Filter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range runs {
+		trimmed := r.ID >= 3 && (r.User == "ann" && r.ID < 12 || r.User == "bob" && r.ID < 10)
+		if r.Trimmed != trimmed || (len(r.Env) == 0 && len(r.Parents) == 0) != trimmed {
+			t.Errorf("run %d of %s: trimmed %t, %d variables, %d parents; want trimmed %t", r.ID, r.User, r.Trimmed, len(r.Env), len(r.Parents), trimmed)
+		}
+	}
+}
+
+// Dead letters keep their variables and parents, so that a user can have fewer of those with much of them.
+func TestPruneCountsVariablesOfDeadLetters(t *testing.T) {
+	s := open(t, t.TempDir())
+	var b Batch
+	for id := range job.RunID(6) {
+		r := dies(id+1, "a", "ann")
+		if id == 3 {
+			r.Run.Env = []string{"X=" + strings.Repeat("x", 2<<10)}
+		}
+		b.Records = append(b.Records, r)
+	}
+	commit(t, s, b)
+	same(t, "pruned", pruned(t, s, prune.Policy{DeadLetters: 5}), prune.Pruned{DeadLetters: 3})
+}
+
 func TestPruneForgetsTheStateOfJobsThatAreGone(t *testing.T) {
 	s := open(t, t.TempDir())
 	for id, at := range map[job.ID]time.Time{"gone": noon.Add(-2 * time.Hour), "lately gone": noon, "here": noon.Add(-2 * time.Hour)} {

@@ -189,7 +189,7 @@ func (r *runRow) run() (job.Run, error) {
 		if err := json.Unmarshal(r.asked, &wish); err != nil {
 			return run, err
 		}
-		run.Env, run.Stop, run.First, run.Detail = wish.Env, wish.Stop, wish.First, wish.Detail
+		run.Env, run.Stop, run.First, run.Detail, run.Trimmed = wish.Env, wish.Stop, wish.First, wish.Detail, wish.Trimmed
 	}
 	if len(r.parents) == 0 {
 		return run, nil

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/server/lookup"
@@ -42,6 +43,12 @@ func (s *Actor) toRetry(ctx context.Context, c *call.Call, r api.RetryRequest) (
 				return nil, &api.Error{
 					Kind: api.Conflict, What: "cannot retry run " + run.ID.String() + ": it is still active",
 					Why: "it is " + run.ResultOrState(), Fix: "cronring stop " + run.ID.String(),
+				}
+			}
+			if run.Trimmed {
+				return nil, &api.Error{
+					Kind: api.Conflict, What: "cannot retry run " + run.ID.String() + ": the history no longer has its variables",
+					Why: "the output and variables of newer runs of " + run.User + " have reached the limit of the history", Fix: "cronring run " + display.Quote(string(run.Job)),
 				}
 			}
 			if !seen[run.ID] {

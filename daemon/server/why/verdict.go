@@ -150,6 +150,9 @@ func (ev *evidence) facts(cross job.Step, again int) []string {
 	if r := ev.run; r != nil && len(r.Env) > 0 {
 		facts = append(facts, "for this run "+cmp.Or(r.By, "the event")+" set "+strings.Join(r.Env, " "))
 	}
+	if ev.run != nil && ev.run.Trimmed {
+		facts = append(facts, "the variables of this run, and the runs that it waited for, were removed from the history to limit its size")
+	}
 	if ev.twin != "" {
 		facts = append(facts, ev.twin+": the two members did not see each other")
 	}

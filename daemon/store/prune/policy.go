@@ -10,8 +10,8 @@ import (
 type Policy struct {
 	PerJob      int           // runs, and skips, of one job
 	Age         time.Duration // since the decision
-	DeadLetters int           // dead letters of one user
-	Output      int64         // bytes of output of the runs of each user
+	DeadLetters int           // dead letters of one user, and KiB of their variables and parents
+	Bytes       int64         // of the output, variables and parents of the runs of each user
 	Rows        int           // maximum runs, skips, backfills and other facts of each user other than root, for each kind
 	Gone        int           // jobs of each user other than root that are no longer installed
 	All         bool          // look at all jobs, as once in sweepEvery
@@ -37,7 +37,7 @@ type Keep struct {
 // Pruned counts what Prune removed.
 type Pruned struct {
 	Runs, Skips, DeadLetters int
-	Outputs                  int // runs whose output was removed
+	Outputs                  int // runs whose output, variables and parents were removed
 	Jobs                     int // jobs that were removed
 
 	Steps   int           // reads of one snapshot, and transactions

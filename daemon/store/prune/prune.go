@@ -21,7 +21,7 @@ type Pruner struct {
 	blocks  *statistics.Reader
 	running sync.Mutex // held by Prune, with the next two
 	swept   time.Time  // when it looked at all jobs
-	printed printed
+	sizes   sizes
 	changes changes
 }
 
@@ -70,7 +70,7 @@ func (s *Pruner) Prune(ctx context.Context, now time.Time, policy Policy) (done 
 		s.swept = now
 	}
 	p := &pruning{DB: s.db, pruner: s, policy: policy, now: now, done: &done, changed: s.changes.take(), ages: map[time.Duration]int64{}, found: map[string]*rows{}}
-	for _, part := range []func(context.Context) error{p.jobs, p.others, p.users, p.outputs, p.forget, p.forgetGone, p.blocks} {
+	for _, part := range []func(context.Context) error{p.jobs, p.others, p.users, p.sizes, p.forget, p.forgetGone, p.blocks} {
 		err := part(ctx)
 		if err == nil {
 			err = p.flush(ctx, 1)
@@ -196,7 +196,8 @@ func (p *pruning) others(ctx context.Context) error {
 	return nil
 }
 
-// deadLetters removes the oldest dead letters of users who have too many.
+// deadLetters removes the oldest dead letters of users who have too many. Each KiB of their variables and
+// parents counts as one more, because these are kept as long as the dead letter.
 func (p *pruning) deadLetters(ctx context.Context) error {
 	has := map[string]int{}
 	var old [][]driver.Value
@@ -204,8 +205,9 @@ func (p *pruning) deadLetters(ctx context.Context) error {
 	for seen := pageRows; seen == pageRows; {
 		err := p.page(ctx, &seen, func(rows *sql.Rows) error {
 			var user string
-			err := rows.Scan(&last, &user)
-			if has[user]++; has[user] > p.policy.DeadLetters {
+			var size int
+			err := rows.Scan(&last, &user, &size)
+			if has[user] += 1 + size>>10; has[user] > p.policy.DeadLetters {
 				old = append(old, []driver.Value{last})
 			}
 			return err

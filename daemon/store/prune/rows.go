@@ -17,6 +17,10 @@ const over = `state IN ('ended', 'dropped') AND run.id < (SELECT max(id) FROM ru
 	AND NOT EXISTS (SELECT 1 FROM ledger WHERE ledger.job = run.job AND ledger.run = run.id)
 	AND NOT EXISTS (SELECT 1 FROM dead WHERE dead.run = run.id)`
 
+// trimmable selects the runs whose variables and parents may be removed: a live run needs them, and so
+// does a dead letter, which can be run again.
+const trimmable = "state IN ('ended', 'dropped') AND NOT EXISTS (SELECT 1 FROM dead WHERE dead.run = run.id)"
+
 // page selects the rows of one step, in the order of an index; gone is an expression for whether
 // they are removed.
 func page(key, name, gone, from string) string {
@@ -47,7 +51,8 @@ var (
 	oldRecords   = page("at", "id", "1", "FROM record WHERE true")
 	oldLives     = page("seen", "id", "id < (SELECT max(id) FROM life)", "FROM life WHERE true")
 	oldBackfills = page("asked", "id", fillOver, "FROM backfill WHERE true")
-	letters      = "SELECT run, user FROM dead WHERE run < ? ORDER BY run DESC LIMIT ?"
+	letters      = `SELECT dead.run, dead.user, coalesce(octet_length(asked), 0) + coalesce(octet_length(parents), 0)
+		FROM dead CROSS JOIN run ON run.id = dead.run WHERE dead.run < ? ORDER BY dead.run DESC LIMIT ?`
 
 	moreRunsOfUser  = page("id", "id", over, runsOfUser)
 	moreSkipsOfUser = page("due", skipName, "1", skipsOfUser)
@@ -63,4 +68,7 @@ const (
 	dropBackfill   = "DELETE FROM backfill WHERE id = ?"
 	dropDeadLetter = "DELETE FROM dead WHERE run = ?"
 	dropOutput     = "DELETE FROM output WHERE run = ?"
+
+	trim = `UPDATE run SET parents = NULL, asked = json_set(json_remove(coalesce(asked, '{}'), '$.env'), '$.trimmed', json('true'))
+		WHERE id = ? AND (parents IS NOT NULL OR asked -> '$.env' IS NOT NULL) AND ` + trimmable
 )

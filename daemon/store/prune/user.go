@@ -64,50 +64,66 @@ func (p *pruning) users(ctx context.Context) error {
 	return nil
 }
 
-// printed counts how much the runs of users have printed. It includes output that was removed after
-// it was counted.
-type printed struct {
-	upTo  int64 // the newest run
+// sizes counts what the runs of users have printed, and their variables and parents. It includes what
+// was removed after it was counted.
+type sizes struct {
+	upTo  int64 // the newest run before the oldest live one
 	bytes map[string]int64
 }
 
 const (
-	endedRuns = "SELECT coalesce((SELECT min(id) - 1 FROM run WHERE " + database.Live + "), (SELECT max(id) FROM run), 0)"
-	outputOf  = `SELECT output.run, user, sum(length(data)) FROM output CROSS JOIN run ON run.id = output.run
-		WHERE output.run > ? AND output.run <= ? GROUP BY output.run ORDER BY output.run DESC`
+	endedRuns  = "SELECT coalesce((SELECT min(id) - 1 FROM run WHERE " + database.Live + "), (SELECT max(id) FROM run), 0)"
+	newestRuns = endedRuns + ", (SELECT coalesce(max(id), 0) FROM run)"
+	sizesOf    = `SELECT id, user, coalesce((SELECT sum(length(data)) FROM output WHERE output.run = run.id), 0) +
+		CASE WHEN ` + trimmable + ` THEN coalesce(octet_length(asked -> '$.env'), 0) + coalesce(octet_length(parents), 0) ELSE 0 END
+		FROM run WHERE id > ? AND id <= ? ORDER BY id DESC`
 )
 
-// outputs removes the oldest output of users whose runs printed too much. It reads only runs that
-// it has not counted yet, until a user seems to exceed the limit.
-func (p *pruning) outputs(ctx context.Context) error {
-	if p.policy.Output == 0 || p.Bytes() < p.policy.Output {
+// sizes removes the oldest output, variables and parents of users whose runs have too much. It reads
+// only runs that it has not counted yet, and those since the oldest live run, until a user seems to
+// exceed the limit.
+func (p *pruning) sizes(ctx context.Context) error {
+	if p.policy.Bytes == 0 || p.DB.Bytes() < p.policy.Bytes {
 		return nil // all that is kept is less
 	}
-	var top int64
-	if err := p.Row(ctx, endedRuns).Scan(&top); err != nil {
+	var settled, newest int64
+	if err := p.Row(ctx, newestRuns).Scan(&settled, &newest); err != nil {
 		return err
 	}
-	exceeds := p.pruner.printed.bytes == nil
+	known := &p.pruner.sizes
+	exceeds := known.bytes == nil
 	if !exceeds {
-		err := p.eachOutput(ctx, p.pruner.printed.upTo, top, func(_ int64, user string, size int64) {
-			p.pruner.printed.bytes[user] += size
-			exceeds = exceeds || p.pruner.printed.bytes[user] > p.policy.Output
+		recent := map[string]int64{}
+		err := p.eachSize(ctx, known.upTo, newest, func(run int64, user string, size int64) {
+			if run > settled {
+				recent[user] += size
+			} else {
+				known.bytes[user] += size
+			}
+			exceeds = exceeds || known.bytes[user]+recent[user] > p.policy.Bytes
 		})
 		if err != nil {
-			p.pruner.printed.bytes = nil
+			known.bytes = nil
 			return err
 		}
 	}
-	p.pruner.printed.upTo = top
-	if !exceeds {
-		return nil
+	if known.upTo = settled; exceeds {
+		return p.removeOldest(ctx, settled, newest)
 	}
+	return nil
+}
+
+// removeOldest removes what exceeds the limit, and counts the rest.
+func (p *pruning) removeOldest(ctx context.Context, settled, newest int64) error {
 	var old [][]driver.Value
-	bytes := map[string]int64{}
-	err := p.eachOutput(ctx, 0, top, func(run int64, user string, size int64) {
-		if bytes[user] += size; bytes[user] > p.policy.Output {
-			bytes[user] -= size
+	all, bytes := map[string]int64{}, map[string]int64{}
+	err := p.eachSize(ctx, 0, newest, func(run int64, user string, size int64) {
+		if all[user]+size > p.policy.Bytes {
 			old = append(old, []driver.Value{run})
+			return
+		}
+		if all[user] += size; run <= settled {
+			bytes[user] += size
 		}
 	})
 	if err != nil {
@@ -117,15 +133,17 @@ func (p *pruning) outputs(ctx context.Context) error {
 	n, err := p.dropAll(ctx, dropOutput, old)
 	p.done.Outputs += n
 	if err == nil {
-		p.pruner.printed.bytes = bytes
+		_, err = p.dropAll(ctx, trim, old)
+	}
+	if err == nil {
+		p.pruner.sizes.bytes = bytes
 	}
 	return err
 }
 
-// eachOutput calls f for the runs from (exclusive) to (inclusive), newest first, with
-// what each has printed. As runs can have thousands
-// of pieces of output, the number of runs of a step follows the time that it takes.
-func (p *pruning) eachOutput(ctx context.Context, from, to int64, f func(run int64, user string, size int64)) error {
+// eachSize calls f for the runs from (exclusive) to (inclusive), newest first, with their sizes. As runs
+// can have thousands of pieces of output, the number of runs of a step follows the time that it takes.
+func (p *pruning) eachSize(ctx context.Context, from, to int64, f func(run int64, user string, size int64)) error {
 	for width := int64(8); from < to; {
 		first := max(from, to-width)
 		var took time.Duration
@@ -138,7 +156,7 @@ func (p *pruning) eachOutput(ctx context.Context, from, to int64, f func(run int
 				err := rows.Scan(&run, &user, &size)
 				f(run, user, size)
 				return err
-			}, outputOf, first, to)
+			}, sizesOf, first, to)
 		})
 		if err != nil {
 			return err
