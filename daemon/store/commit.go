@@ -208,7 +208,7 @@ func (w *writer) putOccurrence(n int64, r *job.Record) (ok bool, err error) {
 		run = int64(r.Run.ID)
 	}
 	rows, err := w.Exec(w.stmts.occurrence, r.Due.UnixNano(), n, int64(r.Era), database.Nanos(r.First), int64(r.Count),
-		r.At.UnixNano(), string(r.Decision), string(r.Reason), r.Detail, run, r.User)
+		r.At.UnixNano(), string(r.Decision), string(r.Reason), cutDetail(r.Detail), run, r.User)
 	if err != nil || rows == 0 {
 		return false, err
 	}
@@ -241,7 +241,7 @@ func (w *writer) putRun(n int64, rec *job.Record) error {
 	default:
 		written, err = w.Exec(w.stmts.goOn, int64(r.ID),
 			string(r.State), string(r.Reason), database.Nanos(r.NotBefore), database.Nanos(r.Started), database.Nanos(r.Ended), int64(r.PID),
-			string(r.Outcome.Kind), int64(r.Outcome.Code), int64(r.Outcome.Signal), r.Outcome.Error,
+			string(r.Outcome.Kind), int64(r.Outcome.Code), int64(r.Outcome.Signal), cutDetail(r.Outcome.Error),
 			string(r.Verdict), int64(r.Usage.CPU), r.Usage.Memory, r.Usage.Read, r.Usage.Write, parents, asked)
 	}
 	if err != nil || written > 0 {
@@ -250,7 +250,7 @@ func (w *writer) putRun(n int64, rec *job.Record) error {
 	_, err = w.Exec(w.stmts.run, int64(r.ID), n, database.Nanos(r.Due), int64(r.Era), int64(r.Attempt), string(r.Trigger),
 		r.By, r.Invocation, r.Decided.UnixNano(), r.User,
 		string(r.State), string(r.Reason), database.Nanos(r.NotBefore), database.Nanos(r.Started), database.Nanos(r.Ended), int64(r.PID),
-		string(r.Outcome.Kind), int64(r.Outcome.Code), int64(r.Outcome.Signal), r.Outcome.Error,
+		string(r.Outcome.Kind), int64(r.Outcome.Code), int64(r.Outcome.Signal), cutDetail(r.Outcome.Error),
 		string(r.Verdict), int64(r.Usage.CPU), r.Usage.Memory, r.Usage.Read, r.Usage.Write, parents, r.Backfill, int64(r.Lost), asked)
 	return err
 }
@@ -277,7 +277,7 @@ func askedText(r *job.Run) (driver.Value, error) {
 	if len(r.Env) == 0 && r.Stop == nil && r.First.IsZero() && r.Detail == "" {
 		return nil, nil
 	}
-	text, err := json.Marshal(asked{r.Env, r.Stop, r.First, r.Detail, r.Trimmed})
+	text, err := json.Marshal(asked{r.Env, r.Stop, r.First, cutDetail(r.Detail), r.Trimmed})
 	return string(text), err
 }
 
@@ -316,7 +316,7 @@ func (w *writer) note(r *job.Record, hold, backfill driver.Value) error {
 	if r.Run != nil {
 		run = int64(r.Run.ID)
 	}
-	_, err := w.Exec(w.stmts.record, r.At.UnixNano(), string(r.Kind), string(r.Job), int64(r.Era), string(r.Reason), r.Detail,
+	_, err := w.Exec(w.stmts.record, r.At.UnixNano(), string(r.Kind), string(r.Job), int64(r.Era), string(r.Reason), cutDetail(r.Detail),
 		database.Nanos(r.Due), hold, backfill, run)
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -263,5 +264,27 @@ func TestCommitWaitsLittleForALock(t *testing.T) {
 	}
 	if err := s.Commit(t.Context(), b); err != nil {
 		t.Errorf("after the lock was given up: %v", err)
+	}
+}
+
+// Each run of an entry can have a detail and an error with a text of the crontab, such as the path of its
+// SHELL.
+func TestCommitCutsTextsOfCrontabs(t *testing.T) {
+	s := open(t, t.TempDir())
+	long := strings.Repeat("x", 100<<10)
+	skip := skipped("a", noon, job.OtherLabels)
+	skip.Detail = long
+	letter := dies(1, "a", "ann")
+	letter.Detail, letter.Run.Detail, letter.Run.Outcome = long, long, job.Outcome{Kind: job.NotStarted, Error: long}
+	queued := decided(2, "a", noon.Add(time.Minute))
+	queued.Detail, queued.Run.Detail = long, long
+	commit(t, s, Batch{Records: []job.Record{skip, letter, queued, {At: noon, Kind: job.Paused, Job: "a", Detail: long}}})
+	var size int
+	if err := s.Row(t.Context(), `SELECT (SELECT sum(length(detail)) FROM occurrence) + (SELECT sum(length(error) + coalesce(length(asked), 0)) FROM run)
+		+ (SELECT sum(length(why)) FROM dead) + (SELECT sum(length(detail)) FROM record)`).Scan(&size); err != nil {
+		t.Fatal(err)
+	}
+	if most := 8 * 2 * job.MaxText; size == 0 || size > most {
+		t.Errorf("the texts have %d bytes, want at most %d", size, most)
 	}
 }

@@ -20,7 +20,7 @@ type DeadLetter struct {
 
 // putDead adds a run to the dead letters.
 func (w *writer) putDead(r *job.Record) error {
-	_, err := w.Exec(w.stmts.die, int64(r.Run.ID), r.Run.User, r.At.UnixNano(), r.Detail)
+	_, err := w.Exec(w.stmts.die, int64(r.Run.ID), r.Run.User, r.At.UnixNano(), cutDetail(r.Detail))
 	return err
 }
 

@@ -75,8 +75,8 @@ func (s *Store) decisions(ctx context.Context, query string, args ...any) ([]job
 	return records, nil
 }
 
-// cutDetail cuts details that hold the reason of a pause as old versions stored
-// it: of any length.
+// cutDetail cuts details and errors. Some have texts of a crontab, such as the path of a SHELL that does
+// not exist, of 100 KiB and more. A detail can have a text of job.MaxText bytes with more around it.
 func cutDetail(detail string) string {
 	if len(detail) <= 2*job.MaxText {
 		return detail
