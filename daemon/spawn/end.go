@@ -32,7 +32,10 @@ func (s *Spawner) reap() {
 func (s *Spawner) bury(pid int) (done *child) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	status, used := proc.Wait(pid)
+	status, used, dead := proc.Wait(pid)
+	if !dead {
+		return nil
+	}
 	if c := s.logs[pid]; c != nil {
 		s.reapLog(c, status)
 		return nil

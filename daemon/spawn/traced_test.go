@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/hosttest"
 )
 
@@ -29,6 +30,17 @@ func init() {
 		fmt.Println(unix.PtraceSeize(pid))
 		_, err = io.Copy(io.Discard, os.Stdin)
 		return err
+	}
+	if len(os.Args) == 3 && os.Args[2] == "trace me" { // here, on the first thread
+		traceMe := func() { _, _, _ = unix.RawSyscall(unix.SYS_PTRACE, unix.PTRACE_TRACEME, 0, 0) }
+		go func() {
+			runtime.LockOSThread() // the thread ends, which is reported too
+			traceMe()
+		}()
+		traceMe()
+		err := unix.Tgkill(os.Getpid(), unix.Gettid(), unix.SIGSTOP)
+		fmt.Println("was not stopped:", err)
+		os.Exit(1)
 	}
 }
 
@@ -79,4 +91,23 @@ func TestRunWaitsForNoTracedCheck(t *testing.T) {
 	r.ask("echo $$ >" + g.path + "; exec sleep 1000")
 	trace(t, strings.TrimSpace(g.read("the check's word that it runs")))
 	r.stop()
+}
+
+// TestTracedByTheDaemon: a process can make its parent the tracer of its threads. The kernel then reports
+// a stop of the process like its end, and the ends of threads.
+func TestTracedByTheDaemon(t *testing.T) {
+	r := newTestSpawner(t, Options{})
+	id := r.start("trace me", env("SHELL=/proc/self/exe"))
+	stat := fmt.Sprintf("/proc/%d/stat", r.awaitStart(id))
+	poll(t, "the process is stopped", func() bool {
+		text, _ := os.ReadFile(stat)
+		return strings.Contains(string(text), ") t ")
+	})
+	if e := r.do("exit 3"); e.Outcome != exited(3) {
+		t.Errorf("the next run ended as %+v", e.Outcome)
+	}
+	r.spawner.Kill(effect.Kill{Run: id, Signal: unix.SIGKILL})
+	if e := r.await(id); e.Outcome.Signal != int(unix.SIGKILL) {
+		t.Errorf("the run ended as %+v, want by SIGKILL", e.Outcome)
+	}
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// NextDead returns a child that is dead and not reaped, or 0.
+// NextDead returns a child that is dead and not reaped, or 0. The kernel also reports processes and
+// threads that made this process their tracer, when they stop: Wait finds that they are alive.
 func NextDead() int {
 	for {
 		var info unix.Siginfo
@@ -26,11 +27,13 @@ func NextDead() int {
 	}
 }
 
-// Wait reaps a dead child. It is the only function in this process that does.
-func Wait(pid int) (status syscall.WaitStatus, used syscall.Rusage) {
+// Wait reaps a child that NextDead returned, and reports whether it was dead. It is the only function in
+// this process that reaps. It does not block: a process that was stopped may be about to end, and its
+// user can delay that.
+func Wait(pid int) (status syscall.WaitStatus, used syscall.Rusage, dead bool) {
 	for {
-		if _, err := syscall.Wait4(pid, &status, 0, &used); err != syscall.EINTR {
-			return status, used
+		if got, err := syscall.Wait4(pid, &status, syscall.WNOHANG, &used); err != syscall.EINTR {
+			return status, used, got == pid && !status.Stopped()
 		}
 	}
 }
