@@ -82,6 +82,15 @@ func (s *Stop) Words() string {
 	return text
 }
 
+// Bulk is the size of the variables and parents of the run in memory, about, in bytes. Users can make it
+// large: 64 KiB and more.
+func (r *Run) Bulk() (size int) {
+	for _, v := range r.Env {
+		size += len(v)
+	}
+	return size + 100*len(r.Parents)
+}
+
 // OK reports whether the run succeeded, according to ok=, or with exit status 0.
 func (r *Run) OK() bool {
 	if r.Verdict != "" {

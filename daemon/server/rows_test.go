@@ -181,6 +181,31 @@ func TestRunsOfManyPages(t *testing.T) {
 	}
 }
 
+// Runs with much of variables are read in smaller pages. Only a list that is not written page by page
+// leaves out what exceeds lookup.Bulk.
+func TestRunsWithManyVariables(t *testing.T) {
+	const n = lookup.Bulk>>16 + 50
+	w := newWorld(t, "0 0 1 1 * ann true\n")
+	env := []string{"X=" + strings.Repeat("x", 64<<10)}
+	for i := range n {
+		r := job.Run{ID: job.RunID(i + 1), Job: w.View().ID(0), User: "ann", State: job.RunDropped, Attempt: 1, Decided: w.Now(), Env: env}
+		w.AddFacts(job.Record{Kind: job.Dropped, Run: &r})
+	}
+	c := w.client()
+	runs, err := c.History(patient(t), api.Filter{Limit: n + 1})
+	if err != nil || len(runs.Runs) != n || len(runs.Runs[n-1].Env) != 1 {
+		t.Fatalf("%d runs, %v; want %d with their variables", len(runs.Runs), err, n)
+	}
+	runs, err = c.History(patient(t), api.Filter{Limit: n + 1, Skipped: true})
+	if err != nil || len(runs.Skipped) != n || len(runs.Skipped[0].Run.Env) != 0 {
+		t.Errorf("%d skipped occurrences, %v; want %d without variables", len(runs.Skipped), err, n)
+	}
+	r, err := c.OneRun(patient(t), fmt.Sprintf("%s@-%d", w.View().ID(0), n))
+	if err != nil || r.ID != 1 || len(r.Env) != 1 {
+		t.Errorf("run %d with %d variables, %v; want 1 with one", r.ID, len(r.Env), err)
+	}
+}
+
 // A caller that does not read its list delays no other user, and is disconnected
 // when it has read nothing for writeTimeout.
 func TestSlowReaderOfListDelaysNobody(t *testing.T) {

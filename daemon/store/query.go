@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -23,6 +24,7 @@ type Filter struct {
 	Until      time.Time // decided before
 	Before     job.RunID // the last run of the page before
 	Limit      int       // 0: 100
+	Bulk       int       // the last run is the first one with which the sum of job.Run.Bulk reaches this; 0: no limit
 }
 
 // where returns the filter in SQL.
@@ -82,10 +84,23 @@ func (s *Store) Run(ctx context.Context, id job.RunID) (r job.Run, ok bool, err 
 	return runs[0], true, nil
 }
 
+var errEnough = errors.New("there are enough runs")
+
 // Runs returns the selected runs, newest first.
-func (s *Store) Runs(ctx context.Context, f Filter) ([]job.Run, error) {
+func (s *Store) Runs(ctx context.Context, f Filter) (runs []job.Run, err error) {
 	where, args := f.where()
-	return s.runs(ctx, where, args...)
+	bulk := 0
+	err = s.eachRun(ctx, func(r job.Run) error {
+		runs = append(runs, r)
+		if bulk += r.Bulk(); f.Bulk > 0 && bulk >= f.Bulk {
+			return errEnough
+		}
+		return nil
+	}, where, args...)
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return runs, err
 }
 
 // Numbered calls f for the runs with these numbers, in no order.
@@ -94,15 +109,19 @@ func (s *Store) Numbered(ctx context.Context, ids []job.RunID, f func(job.Run)) 
 	if err != nil {
 		return err
 	}
-	return s.eachRun(ctx, f, "WHERE run.id IN (SELECT value FROM json_each(?))", string(list))
+	return s.eachRun(ctx, func(r job.Run) error {
+		f(r)
+		return nil
+	}, "WHERE run.id IN (SELECT value FROM json_each(?))", string(list))
 }
 
-// Recent returns up to n newest runs of each job, newest first.
+// Recent returns up to n newest runs of each job, newest first. They have no variables, because those of
+// many runs need much memory.
 func (s *Store) Recent(ctx context.Context, jobs []job.ID, n int) (map[job.ID][]job.Run, error) {
 	return s.newest(ctx, "", jobs, n)
 }
 
-// Ended returns up to n newest ended runs of each job, newest first.
+// Ended returns up to n newest ended runs of each job, newest first, without variables.
 func (s *Store) Ended(ctx context.Context, jobs []job.ID, n int) (map[job.ID][]job.Run, error) {
 	return s.newest(ctx, "AND state = 'ended' ", jobs, n)
 }
@@ -113,8 +132,10 @@ func (s *Store) newest(ctx context.Context, which string, jobs []job.ID, n int) 
 		return nil, err
 	}
 	recent := map[job.ID][]job.Run{}
-	err = s.eachRun(ctx, func(r job.Run) {
+	err = s.eachRun(ctx, func(r job.Run) error {
+		r.Env = nil
 		recent[r.Job] = append(recent[r.Job], r)
+		return nil
 	}, `WHERE run.id IN (
 		SELECT newest.id FROM json_each(?) AS wanted JOIN job AS j ON j.id = wanted.value
 		JOIN run AS newest ON newest.id IN (SELECT id FROM run WHERE job = j.n `+which+`ORDER BY id DESC LIMIT ?))
@@ -129,12 +150,15 @@ const runColumns = `run.id, job.id, run.due, run.era, run.attempt, run.trigger, 
 // runs returns the runs that the rest of a query selects.
 func (s *Store) runs(ctx context.Context, rest string, args ...any) ([]job.Run, error) {
 	var runs []job.Run
-	err := s.eachRun(ctx, func(r job.Run) { runs = append(runs, r) }, rest, args...)
+	err := s.eachRun(ctx, func(r job.Run) error {
+		runs = append(runs, r)
+		return nil
+	}, rest, args...)
 	return runs, err
 }
 
-// eachRun calls f for each of them.
-func (s *Store) eachRun(ctx context.Context, f func(job.Run), rest string, args ...any) error {
+// eachRun calls f for each of them, until f returns an error.
+func (s *Store) eachRun(ctx context.Context, f func(job.Run) error, rest string, args ...any) error {
 	var r runRow
 	fields := r.fields()
 	err := s.Each(ctx, func(rows *sql.Rows) error {
@@ -145,8 +169,7 @@ func (s *Store) eachRun(ctx context.Context, f func(job.Run), rest string, args 
 		if err != nil {
 			return err
 		}
-		f(run)
-		return nil
+		return f(run)
 	}, "SELECT "+runColumns+" FROM run JOIN job ON job.n = run.job "+rest, args...)
 	if err != nil {
 		return fmt.Errorf("read runs: %w", err)

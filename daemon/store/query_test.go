@@ -2,6 +2,7 @@ package store
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -154,5 +155,25 @@ func TestSkippedRuns(t *testing.T) {
 	runs, err := s.Runs(t.Context(), Filter{Skipped: true})
 	if err != nil || len(runs) != 2 || runs[0].ID != 3 || runs[1].ID != 2 {
 		t.Errorf("%+v, %v, want runs 3 and 2", runs, err)
+	}
+}
+
+func TestRunsEndWhenTheirVariablesAreMany(t *testing.T) {
+	s := open(t, t.TempDir())
+	var b Batch
+	for id := range job.RunID(9) {
+		r := ended(id+1, "a", noon.Add(time.Duration(id)*time.Minute), 0)
+		r.Run.Env = []string{"X=" + strings.Repeat("x", 98)}
+		b.Records = append(b.Records, r)
+	}
+	commit(t, s, b)
+	for bulk, want := range map[int]int{0: 9, 1: 1, 300: 3, 301: 4, 2000: 9} {
+		if runs, err := s.Runs(t.Context(), Filter{Bulk: bulk}); err != nil || len(runs) != want {
+			t.Errorf("up to %d bytes: %d runs, %v; want %d", bulk, len(runs), err, want)
+		}
+	}
+	recent, err := s.Recent(t.Context(), []job.ID{"a"}, 9)
+	if err != nil || len(recent["a"]) != 9 || recent["a"][0].Env != nil {
+		t.Errorf("recent runs: %v, %v; want 9 without variables", recent, err)
 	}
 }

@@ -110,6 +110,7 @@ func (s *Reader) skips(ctx context.Context, c *call.Call, f store.Filter) ([]job
 		if err != nil {
 			return nil, err
 		}
+		r.Env, r.Parents = nil, nil // those of all need much memory
 		skips = append(skips, skipOf(r))
 	}
 	slices.SortStableFunc(skips, newest)

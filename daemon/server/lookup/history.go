@@ -63,19 +63,25 @@ func (s *Searcher) Removed(ctx context.Context, c *call.Call, text string) (job.
 	return "", false
 }
 
-// Runs is EachRun as a slice.
+// Bulk bounds the variables and parents of the runs that are in memory for one answer, in bytes.
+const Bulk = 16 << 20
+
+// Runs is EachRun as a slice. Runs beyond Bulk come without variables and parents.
 func (s *Searcher) Runs(ctx context.Context, c *call.Call, f store.Filter) ([]job.Run, error) {
-	seen := []job.Run{}
+	seen, bulk := []job.Run{}, 0
 	for r, err := range s.EachRun(ctx, c, f) {
 		if err != nil {
 			return nil, err
+		}
+		if bulk += r.Bulk(); bulk > Bulk {
+			r.Env, r.Parents = nil, nil
 		}
 		seen = append(seen, r)
 	}
 	return seen, nil
 }
 
-// RunsPage is the number of runs that are read from the history at a time.
+// RunsPage is the maximum number of runs that are read from the history at a time.
 const RunsPage = 1000
 
 // EachRun yields the runs that f chooses and that the caller may see, newest
@@ -85,7 +91,8 @@ func (s *Searcher) EachRun(ctx context.Context, c *call.Call, f store.Filter) it
 		if f.Jobs != nil && len(f.Jobs) == 0 {
 			return
 		}
-		for left := f.Limit; left > 0; left -= RunsPage {
+		f.Bulk = Bulk
+		for left := f.Limit; left > 0; {
 			f.Limit = min(left, RunsPage)
 			runs, err := s.store.Runs(ctx, f)
 			if err == nil {
@@ -95,15 +102,16 @@ func (s *Searcher) EachRun(ctx context.Context, c *call.Call, f store.Filter) it
 				yield(job.Run{}, fmt.Errorf("read history: %w", err))
 				return
 			}
+			bulk := 0
 			for _, r := range runs {
-				if c.SeesRun(r) && !yield(r, nil) {
+				if bulk += r.Bulk(); c.SeesRun(r) && !yield(r, nil) {
 					return
 				}
 			}
-			if len(runs) < f.Limit {
+			if len(runs) < f.Limit && bulk < Bulk {
 				return
 			}
-			f.Before = runs[len(runs)-1].ID
+			f.Before, left = runs[len(runs)-1].ID, left-len(runs)
 		}
 	}
 }
@@ -155,7 +163,7 @@ func (s *Searcher) OneRun(ctx context.Context, c *call.Call, verb, text string) 
 		runs = newest(runs, c.LiveByJob()[id])
 	}
 	if back := max(ref.back, 1); len(runs) >= back {
-		return runs[back-1], nil
+		return s.Numbered(ctx, c, verb, runs[back-1].ID) // with its variables
 	}
 	return job.Run{}, noSuchRun(c, verb, text, id, len(runs))
 }

@@ -72,7 +72,14 @@ func (w *World) Runs(_ context.Context, f store.Filter) ([]job.Run, error) {
 		}
 		runs = append(runs, r)
 	}
-	return runs[:min(len(runs), cmp.Or(f.Limit, 100))], w.Broken
+	runs = runs[:min(len(runs), cmp.Or(f.Limit, 100))]
+	bulk := 0
+	for i := range runs {
+		if bulk += runs[i].Bulk(); f.Bulk > 0 && bulk >= f.Bulk {
+			return runs[:i+1], w.Broken
+		}
+	}
+	return runs, w.Broken
 }
 
 // Numbered does what store.Store.Numbered does.
@@ -90,6 +97,7 @@ func (w *World) Recent(_ context.Context, jobs []job.ID, n int) (map[job.ID][]jo
 	recent := map[job.ID][]job.Run{}
 	for _, r := range w.AllRuns() {
 		if slices.Contains(jobs, r.Job) && len(recent[r.Job]) < n {
+			r.Env = nil
 			recent[r.Job] = append(recent[r.Job], r)
 		}
 	}

@@ -3,7 +3,6 @@ package why
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/cronring/cronring/crontab"
@@ -18,7 +17,6 @@ import (
 // Store is the history, as far as explanations need it.
 type Store interface {
 	Run(ctx context.Context, id job.RunID) (job.Run, bool, error)
-	Runs(ctx context.Context, f store.Filter) ([]job.Run, error)
 	Recent(ctx context.Context, jobs []job.ID, n int) (map[job.ID][]job.Run, error)
 	Records(ctx context.Context, from, to time.Time, limit int) ([]job.Record, error)
 	Lives(ctx context.Context, from, to time.Time) ([]store.Life, error)
@@ -153,14 +151,17 @@ func (x *Explainer) addAttempts(ctx context.Context, c *call.Call, ev *evidence)
 	if ev.run == nil || ev.run.Verdict != job.VerdictRetry {
 		return nil
 	}
-	attempts, err := x.store.Runs(ctx, store.Filter{Jobs: []job.ID{ev.job.ID}, Trigger: job.TriggerRetry, Since: ev.run.Decided, Limit: lookup.MaxRows})
-	i := slices.IndexFunc(attempts, func(r job.Run) bool {
-		return r.Invocation == ev.run.Invocation && r.Backfill == ev.run.Backfill && c.SeesRun(r)
-	})
-	if i >= 0 {
-		ev.last = &attempts[i]
+	f := store.Filter{Jobs: []job.ID{ev.job.ID}, Trigger: job.TriggerRetry, Since: ev.run.Decided, Limit: lookup.MaxRows}
+	for r, err := range x.find.EachRun(ctx, c, f) {
+		if err != nil {
+			return err
+		}
+		if r.Invocation == ev.run.Invocation && r.Backfill == ev.run.Backfill {
+			ev.last = &r
+			break
+		}
 	}
-	return err
+	return nil
 }
 
 // addClock finds the facts about clock and tables that bear on it. A clock
