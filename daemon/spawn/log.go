@@ -2,6 +2,7 @@ package spawn
 
 import (
 	"errors"
+	"fmt"
 	"syscall"
 	"time"
 
@@ -32,6 +33,7 @@ type logFile struct {
 	lost int64 // bytes that the pipe did not accept
 
 	unstarted bool // the process could not become the program that writes
+	last      bool // all output of the run was passed to the process
 }
 
 // write never waits.
@@ -68,7 +70,7 @@ func (s *Spawner) startLog(c *child, file string, cmd command.Command) (status, 
 		return 0, 0, err
 	}
 	defer s.files.Release(said[1])
-	err = errors.Join(unix.SetNonblock(in[0], false), unix.SetNonblock(in[1], true))
+	err = errors.Join(unix.SetNonblock(in[0], false), unix.SetNonblock(in[1], true), s.admitLog(c.user))
 	_, _ = unix.FcntlInt(uintptr(in[1]), unix.F_SETPIPE_SZ, logPipe) // a smaller one loses more
 	if err == nil && (!s.pump.room(4) || !s.pump.spare(1)) {
 		err = errNoneLeft
@@ -97,6 +99,9 @@ func (s *Spawner) startLog(c *child, file string, cmd command.Command) (status, 
 func (s *Spawner) reapLog(c *child, status syscall.WaitStatus) {
 	delete(s.logs, c.log.pid)
 	c.log.pid = 0
+	if c.log.last {
+		s.lastLogs.remove(c.user)
+	}
 	c.log.unstarted = status.Exited() && status.ExitStatus() == starter.ExitFailed
 }
 
@@ -104,6 +109,28 @@ func (s *Spawner) reapLog(c *child, status syscall.WaitStatus) {
 // A user may have a file system that does not answer: without this limit the number of such
 // processes would grow, outside of the user's own limits.
 const logPatience = time.Minute
+
+// mostLastLogs is the highest number of such processes of a user whose runs have ended. Within the
+// patience, and if they cannot be killed, a user could otherwise have any number.
+const mostLastLogs = 64
+
+// perUser counts something of each user.
+type perUser map[string]int
+
+func (n perUser) remove(user string) {
+	if n[user]--; n[user] == 0 {
+		delete(n, user)
+	}
+}
+
+func (s *Spawner) admitLog(user string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lastLogs[user] >= mostLastLogs {
+		return fmt.Errorf("the processes that write the files of %d ended runs of %s have not ended; a file system may not answer them", mostLastLogs, user)
+	}
+	return nil
+}
 
 // endLog is called when a run is over.
 func (s *Spawner) endLog(c *child) {
@@ -125,7 +152,9 @@ func (s *Spawner) endLog(c *child) {
 // killLogLater bounds how long the process of a run's file has. Spawner.mu is
 // held.
 func (s *Spawner) killLogLater(c *child) {
-	if c.log.pid != 0 {
+	if c.log.pid != 0 && !c.log.last {
+		c.log.last = true
+		s.lastLogs[c.user]++
 		time.AfterFunc(s.logPatience, func() { s.killLog(c) })
 	}
 }

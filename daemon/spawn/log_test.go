@@ -109,6 +109,54 @@ func TestLogFileLivesThroughAHold(t *testing.T) {
 	}
 }
 
+// stopLog starts a run with a file, and stops the process that writes it before the run ends.
+func (r *testSpawner) stopLog(path string) (pid int) {
+	r.t.Helper()
+	g := newGate(r.t)
+	id := r.start(g.command(), as(somebody()), entry(r.t, "#@ log=file:"+path, crontab.User))
+	r.awaitStart(id)
+	r.spawner.mu.Lock()
+	for number, c := range r.spawner.logs {
+		if c.run == id {
+			pid = number
+		}
+	}
+	r.spawner.mu.Unlock()
+	if err := syscall.Kill(pid, syscall.SIGSTOP); pid == 0 || err != nil {
+		r.t.Fatalf("cannot stop the process %d: %v", pid, err)
+	}
+	g.open(1)
+	wantOutcome(r.t, r.await(id), exited(0))
+	return pid
+}
+
+// A process that hangs is not killed for a minute, and some cannot be killed: a user can have few of them.
+func TestLogProcessesOfEndedRunsAreLimited(t *testing.T) {
+	path := filepath.Join(somebodys(t), "log")
+	r := newTestSpawner(t, Options{Linger: time.Millisecond})
+	var pids []int
+	for range mostLastLogs {
+		pids = append(pids, r.stopLog(path))
+	}
+	next := func() string {
+		return text(r.do("echo it runs", as(somebody()), entry(t, "#@ log=file:"+path, crontab.User)), job.System)
+	}
+	if got := next(); !strings.Contains(got, "have not ended") {
+		t.Errorf("the output of the next run has the note %q, want that it has no file", got)
+	}
+	for _, pid := range pids {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	poll(t, "the processes have ended", func() bool {
+		r.spawner.mu.Lock()
+		defer r.spawner.mu.Unlock()
+		return len(r.spawner.lastLogs) == 0
+	})
+	if got := next(); got != "" {
+		t.Errorf("the output of a later run has the note %q", got)
+	}
+}
+
 // A user may stop the process that writes the file of a run, or provide a file
 // system that never answers: such processes must not accumulate.
 func TestLogProcessThatHangsIsEnded(t *testing.T) {

@@ -60,9 +60,9 @@ func (s *Spawner) Exec(ctx context.Context, t Tool) (Result, error) {
 // it has none.
 func (s *Spawner) execCommand(ctx context.Context, cmd command.Command, stdin, limit int) (Result, error) {
 	c := &child{tool: &toolRun{command: cmd, stdin: stdin, limit: limit, done: make(chan struct{})}}
-	if !s.submit(c) {
+	if err := s.submit(c); err != nil {
 		s.files.Release(c.tool.stdin)
-		return Result{}, errStopping
+		return Result{}, fmt.Errorf("run %s: %w", cmd.Argv[0], err)
 	}
 	select {
 	case <-c.tool.done:
@@ -143,16 +143,38 @@ func duplicate(file *os.File) (fd int, err error) {
 	return fd, errors.Join(failed, err)
 }
 
-func (s *Spawner) submit(c *child) bool {
+// mostHanging is the highest number of programs of a user that were killed and have not ended: those in
+// a file system of the user that does not answer never do, and use processes and descriptors of the daemon.
+const mostHanging = 8
+
+var errHanging = errors.New("too many programs of the user were killed and have not ended; a file system may not answer them")
+
+func (s *Spawner) submit(c *child) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
-		return false
+	switch {
+	case s.closed:
+		return errStopping
+	case s.hanging(c.tool.command.Cred) >= mostHanging:
+		return errHanging
 	}
 	s.tools = append(s.tools, c)
 	s.busy[c] = true
 	s.nudge()
-	return true
+	return nil
+}
+
+// hanging counts the programs of a user that were killed and have not ended. Spawner.mu is held.
+func (s *Spawner) hanging(user *syscall.Credential) (n int) {
+	if user == nil || user.Uid == 0 {
+		return 0
+	}
+	for c := range s.busy {
+		if own := c.tool.command.Cred; c.kill != 0 && c.pid != 0 && own != nil && own.Uid == user.Uid {
+			n++
+		}
+	}
+	return n
 }
 
 // endTool kills a program, or keeps it from being started.

@@ -111,3 +111,39 @@ func TestTracedByTheDaemon(t *testing.T) {
 		t.Errorf("the run ended as %+v, want by SIGKILL", e.Outcome)
 	}
 }
+
+// TestHangingProgramsOfAUserAreLimited: programs that were killed and do not end use processes and
+// descriptors of the daemon.
+func TestHangingProgramsOfAUserAreLimited(t *testing.T) {
+	needRoot(t, "run programs of another user")
+	r := newTestSpawner(t, Options{})
+	who := accountOf(t, somebody())
+	for range mostHanging {
+		ctx, cancel := context.WithCancel(t.Context())
+		failed := make(chan error, 1)
+		go func() {
+			_, err := r.spawner.Exec(ctx, Tool{Argv: []string{"sleep", "1000"}, As: &who})
+			failed <- err
+		}()
+		pid := 0
+		poll(t, "the program runs", func() bool {
+			r.spawner.mu.Lock()
+			defer r.spawner.mu.Unlock()
+			for c := range r.spawner.busy {
+				if c.kill == 0 {
+					pid = c.pid
+				}
+			}
+			return pid != 0
+		})
+		trace(t, strconv.Itoa(pid))
+		cancel()
+		if err := receive(r, "the program's end", failed); !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v, want that of the context", err)
+		}
+	}
+	if _, err := r.spawner.Exec(t.Context(), Tool{Argv: []string{"true"}, As: &who}); !errors.Is(err, errHanging) {
+		t.Errorf("one more program: %v, want %v", err, errHanging)
+	}
+	r.exec(Tool{Argv: []string{"true"}})
+}
