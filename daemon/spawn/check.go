@@ -74,7 +74,7 @@ func (s *Spawner) killChecks(again bool) {
 }
 
 // awaitsRun reports whether the end of a run is not reported yet. It ignores killed if= commands, as
-// awaitsTool ignores killed programs. Spawner.mu is held.
+// toolRuns ignores killed programs. Spawner.mu is held.
 func (s *Spawner) awaitsRun() bool {
 	owed := s.owed
 	for _, c := range s.living {

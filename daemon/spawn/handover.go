@@ -49,8 +49,8 @@ func (h *pauseRequest) fail() {
 //  4. calls Handover, stores what it and Hold returned, and calls exec;
 //  5. calls Resume if that fails.
 //
-// Before it pauses, the Spawner waits for programs that Exec started and for sessions that are
-// being begun. When ctx is done it stops waiting and kills those programs: their work must be
+// Before it pauses, the Spawner waits for programs that Exec started, unless they were killed, and for
+// sessions that are being begun. When ctx is done it stops waiting and kills those programs: their work must be
 // repeated.
 //
 // Hold is for a Spawner whose Run is going, and is called by one goroutine at
@@ -110,8 +110,7 @@ func (s *Spawner) quiet() (h *pauseRequest, cancelled []*child) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h = s.hold
-	going := len(s.busy) - len(s.tools)
-	if h == nil || !h.forced && (going > 0 || s.unsure > 0 || s.groups.pauseWaits()) {
+	if h == nil || !h.forced && (s.toolRuns() || s.unsure > 0 || s.groups.pauseWaits()) {
 		return nil, nil
 	}
 	s.killChecks(true)

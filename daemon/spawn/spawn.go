@@ -454,7 +454,7 @@ func (s *Spawner) refuse(c *child) { s.abandon(c, errStopping) }
 func (s *Spawner) close() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.closed = !s.awaitsRun() && !s.awaitsTool() && len(s.acts) == 0
+	s.closed = !s.awaitsRun() && !s.toolRuns() && len(s.tools) == 0 && len(s.acts) == 0
 	return s.closed
 }
 

@@ -188,11 +188,11 @@ func (s *Spawner) endTool(c *child) {
 	s.nudge() // the hand may wait for this in order to return
 }
 
-// awaitsTool reports whether a program is queued or running. It ignores killed ones: a process that
-// traces them, or a file system that does not answer, can hide their ends. Spawner.mu is held.
-func (s *Spawner) awaitsTool() bool {
+// toolRuns reports whether a program is running. It ignores killed ones: a process that traces them, or a
+// file system that does not answer, can hide their ends. Spawner.mu is held.
+func (s *Spawner) toolRuns() bool {
 	for c := range s.busy {
-		if c.kill == 0 || c.pid == 0 {
+		if c.kill == 0 && c.pid != 0 {
 			return true
 		}
 	}

@@ -81,6 +81,8 @@ func TestRunWaitsForNoTracedProgram(t *testing.T) {
 	if err := receive(r, "the program's end", failed); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want that of the context", err)
 	}
+	r.hold(t.Context()) // without an end of the context, which would force it
+	r.spawner.Resume()
 	r.stop()
 }
 
