@@ -13,8 +13,8 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// A subscriber can be behind by backlogEvents, and by backlogBytes of output,
-// before it loses some.
+// A subscriber can be behind by backlogEvents, and by backlogBytes of output and of variables and parents
+// of runs, before it loses some.
 const (
 	backlogEvents = 64
 	backlogBytes  = 1 << 20
@@ -36,7 +36,7 @@ type Hub struct {
 
 type subscriber struct {
 	events chan api.Event
-	sizes  []int // bytes of output of the last events that were sent, oldest first
+	sizes  []int // bytes of the last events that were sent, oldest first
 	gapped bool  // the last one was a gap
 	lost   int
 }
@@ -165,8 +165,11 @@ func (s *recentOutput) add(c job.Chunk) {
 // channel is always a gap, so that a reader notices missing events even when none follow.
 func (s *subscriber) send(e api.Event) {
 	size := 0
-	if e.Chunk != nil {
+	switch {
+	case e.Chunk != nil:
 		size = e.Chunk.Weight()
+	case e.Record != nil && e.Record.Run != nil:
+		size = e.Record.Run.Bulk()
 	}
 	if s.lost > 0 && s.hasRoom(0) {
 		s.gap()

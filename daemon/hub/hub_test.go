@@ -111,6 +111,24 @@ func TestHubLimitsTheBytesOfASlowSubscriber(t *testing.T) {
 	}
 }
 
+// The variables of runs count like output.
+func TestHubLimitsTheVariablesOfASlowSubscriber(t *testing.T) {
+	h := New(budget.New(1<<20, 1<<20))
+	events := h.Subscribe(t.Context())
+	for range backlogEvents {
+		h.Publish(api.Event{Record: &job.Record{Kind: job.Started, Run: &job.Run{Env: []string{string(make([]byte, 64<<10))}}}})
+	}
+	waiting := 0
+	for len(events) > 0 {
+		if e := <-events; e.Record != nil {
+			waiting++
+		}
+	}
+	if want := backlogBytes >> 16; waiting != want {
+		t.Errorf("%d records wait, want %d", waiting, want)
+	}
+}
+
 // The output of live runs that is kept for later followers uses only the memory share of the runs'
 // user, and releases it.
 func TestHubTakesTheMemoryOfTheRunsUser(t *testing.T) {
