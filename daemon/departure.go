@@ -115,8 +115,9 @@ func (l *loop) drain(in *inbox, how departure) departure {
 // holdTime bounds how long starts that are under way may delay the departure of
 // the daemon, and toolTime how long programs may that it runs for itself, such
 // as sendmail. A user can let both take that long, and nothing else is started
-// during toolTime. killTime bounds how long running jobs may that the daemon ends: a
-// process that traces them, or a file system that does not answer, can hide their ends.
+// during toolTime. killTime is how long the jobs may
+// that the daemon ends: a process that traces them, or a file system that does not answer,
+// can hide their ends.
 const (
 	holdTime = 10 * time.Second
 	toolTime = 3 * time.Second
