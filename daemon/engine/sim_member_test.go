@@ -270,22 +270,23 @@ func (n *simMember) dated(lack holders.Lack, id string, key job.Key) holders.Lac
 	return lack
 }
 
-// claim sends a claim to all live members, or to the voters.
-func (n *simMember) claim(c holders.Claim) {
-	o := c.Occurrence
+// look records which members this one sees when it claims an occurrence.
+func (n *simMember) look(o exchange.Occurrence) {
 	n.views[o], n.claimed[o] = map[string]bool{n.id: true}, n.sim.now
-	peers := slices.Sorted(maps.Keys(n.heard))
-	for _, id := range peers {
+	for id := range n.heard {
 		n.views[o][id] = true
 	}
-	switch {
-	case c.Ledger:
-		n.vote(c)
-		return
-	case n.parting:
+}
+
+// claim sends a claim to all live members.
+func (n *simMember) claim(c holders.Claim) {
+	o := c.Occurrence
+	n.look(o)
+	if n.parting {
 		n.tellRing(holders.Claimed{Occurrence: o, Grant: holders.Postponed})
 		return
 	}
+	peers := slices.Sorted(maps.Keys(n.heard))
 	q, out := n.table.Ask(o, c.Again, peers, n.clock())
 	if n.decided(out); out.Grant != holders.Undecided {
 		return
@@ -397,77 +398,6 @@ func (n *simMember) insistWith(to *simMember, do func(to *simMember)) {
 		return
 	}
 	n.soon(time.Second, func() { n.insistWith(to, do) })
-}
-
-// vote sends a claim to the ledger of the voters.
-func (n *simMember) vote(c holders.Claim) {
-	s, o := n.sim, c.Occurrence
-	if !n.quorum() {
-		n.soon(time.Second, func() { n.tellRing(holders.Claimed{Occurrence: o, Grant: holders.Postponed}) })
-		return
-	}
-	alive, life := maps.Clone(n.views[o]), n.life
-	s.in(time.Duration(1+s.rng.IntN(300))*time.Millisecond, func() {
-		at, entry := o, n.meta.held[o.Key]
-		g, ok := s.granted[o]
-		if ok && g.by != n.id && g.entry != entry && !n.counts(g.by, o) {
-			at = n.apart(o)
-			g, ok = s.granted[at]
-		}
-		if !ok || c.Again && c.From == g.by && !alive[g.by] {
-			s.tokens++
-			if ok {
-				entry = g.entry // a rerun under another entry leaves this one's as run
-			}
-			g = grantOf{of: o, entry: entry, by: n.id, token: s.tokens, at: s.now, saw: alive}
-			s.granted[at] = g
-			s.died[o] = s.died[o] || !n.up || n.life != life
-		}
-		if n.life != life { // nobody waits for the answer
-			return
-		}
-		n.soon(0, func() {
-			switch {
-			case !n.quorum() || s.lost(n):
-				n.tellRing(holders.Claimed{Occurrence: o, Grant: holders.Postponed})
-			case g.by == n.id:
-				n.views[o], n.claimed[o] = g.saw, g.at
-				n.progress(exchange.Progress{Occurrence: o, Phase: exchange.Taken})
-				n.tellRing(holders.Claimed{Occurrence: o, Grant: holders.Granted, Token: g.token})
-			default:
-				held := holders.Mark{Occurrence: o, Member: g.by, Phase: exchange.Taken}
-				n.send(s.of(g.by), func() { s.of(g.by).learn(held) })
-				n.soon(refusalDelay, func() { n.learn(held) })
-				n.tellRing(holders.Claimed{Occurrence: o, Grant: holders.Refused, By: g.by})
-			}
-		})
-	})
-}
-
-// lost reports whether the voters' answer to a member is lost.
-func (s *simRing) lost(n *simMember) bool {
-	if s.loses != nil {
-		return s.loses(n)
-	}
-	return s.rng.IntN(10) == 0
-}
-
-// apart returns the occurrence under which a claim is granted if another entry has one
-// too.
-func (n *simMember) apart(o exchange.Occurrence) exchange.Occurrence {
-	entry := n.meta.held[o.Key]
-	return exchange.Occurrence{Key: job.SumKey(append(o.Key[:], entry[:]...)), Due: o.Due}
-}
-
-// quorum reports whether a member can reach a majority of the voters.
-func (n *simMember) quorum() bool {
-	seen := 0
-	for _, v := range n.sim.nodes[:n.sim.voters] {
-		if v == n || n.sim.connected(n, v) && n.sim.connected(v, n) && !v.paused {
-			seen++
-		}
-	}
-	return seen > n.sim.voters/2
 }
 
 // drains makes a member take nothing new. It reports that to the others immediately, and

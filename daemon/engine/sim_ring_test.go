@@ -384,15 +384,24 @@ func (n *simMember) read() {
 
 // act carries out the effects that concern the ring.
 func (n *simMember) act(effects []effect.Effect) {
+	var strict []holders.Claim
 	for _, e := range effects {
 		switch e := e.(type) {
 		case toRing:
+			if c, ok := e.sent.(holders.Claim); ok && c.Ledger {
+				n.look(c.Occurrence)
+				strict = append(strict, c)
+				continue
+			}
 			n.carryOut(e.sent)
 		case effect.Start:
 			n.begin(e)
 		case effect.Fact:
 			n.fact(e.Record)
 		}
+	}
+	if len(strict) > 0 {
+		n.vote(strict)
 	}
 	if len(n.owed)+len(n.inbox) > 0 {
 		n.soon(time.Millisecond, n.live)

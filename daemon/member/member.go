@@ -218,7 +218,9 @@ func (r *Member) takePart(ctx context.Context, view func() *view.View, history *
 	r.calls.Wait()
 }
 
-// Take performs a step's effects on the other members. The answers arrive as events.
+// Take performs a step's effects on the other members. The answers arrive as events. The claims of a
+// step go to the voters in one request, and are answered in the same order: if only a newer occurrence
+// of a job were answered, a crash would lose the older one.
 func (r *Member) Take(ctx context.Context) {
 	var own []holders.Effect
 	var strict []holders.Claim

@@ -1,0 +1,137 @@
+package engine
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/daemon/engine/exchange"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/gossip/holders"
+)
+
+// vote sends the claims of a step to the ledger of the voters. Like package member it sends them in one
+// request, so that either all of their answers arrive or none.
+func (n *simMember) vote(claims []holders.Claim) {
+	s := n.sim
+	if !n.quorum() {
+		n.soon(time.Second, func() { n.postpone(claims) })
+		return
+	}
+	alive, life := n.views[claims[0].Occurrence], n.life
+	s.in(time.Duration(1+s.rng.IntN(300))*time.Millisecond, func() {
+		grants := make([]grantOf, len(claims))
+		for i, c := range claims {
+			grants[i] = n.grant(c, alive, life)
+		}
+		if n.life != life { // nobody waits for the answer
+			return
+		}
+		n.soon(0, func() {
+			if !n.quorum() || s.lost(n) {
+				n.postpone(claims)
+				return
+			}
+			for i, c := range claims {
+				n.voted(c.Occurrence, grants[i])
+			}
+		})
+	})
+}
+
+func (n *simMember) postpone(claims []holders.Claim) {
+	for _, c := range claims {
+		n.tellRing(holders.Claimed{Occurrence: c.Occurrence, Grant: holders.Postponed})
+	}
+}
+
+// grant returns the voters' decision on a claim that this member made in a life while it saw the
+// members in alive.
+func (n *simMember) grant(c holders.Claim, alive map[string]bool, life int) grantOf {
+	s, o := n.sim, c.Occurrence
+	at, entry := o, n.meta.held[o.Key]
+	g, ok := s.granted[o]
+	if ok && g.by != n.id && g.entry != entry && !n.counts(g.by, o) {
+		at = n.apart(o)
+		g, ok = s.granted[at]
+	}
+	if !ok || c.Again && c.From == g.by && !alive[g.by] {
+		s.tokens++
+		if ok {
+			entry = g.entry // a rerun under another entry leaves this one's as run
+		}
+		g = grantOf{of: o, entry: entry, by: n.id, token: s.tokens, at: s.now, saw: alive}
+		s.granted[at] = g
+		s.died[o] = s.died[o] || !n.up || n.life != life
+	}
+	return g
+}
+
+// voted handles the voters' answer to a claim.
+func (n *simMember) voted(o exchange.Occurrence, g grantOf) {
+	if g.by == n.id {
+		n.views[o], n.claimed[o] = g.saw, g.at
+		n.progress(exchange.Progress{Occurrence: o, Phase: exchange.Taken})
+		n.tellRing(holders.Claimed{Occurrence: o, Grant: holders.Granted, Token: g.token})
+		return
+	}
+	held, by := holders.Mark{Occurrence: o, Member: g.by, Phase: exchange.Taken}, n.sim.of(g.by)
+	n.send(by, func() { by.learn(held) })
+	n.soon(refusalDelay, func() { n.learn(held) })
+	n.tellRing(holders.Claimed{Occurrence: o, Grant: holders.Refused, By: g.by})
+}
+
+// lost reports whether the voters' answer to a member is lost.
+func (s *simRing) lost(n *simMember) bool {
+	if s.loses != nil {
+		return s.loses(n)
+	}
+	return s.rng.IntN(10) == 0
+}
+
+// apart returns the occurrence under which a claim is granted if another entry has one
+// too.
+func (n *simMember) apart(o exchange.Occurrence) exchange.Occurrence {
+	entry := n.meta.held[o.Key]
+	return exchange.Occurrence{Key: job.SumKey(append(o.Key[:], entry[:]...)), Due: o.Due}
+}
+
+// quorum reports whether a member can reach a majority of the voters.
+func (n *simMember) quorum() bool {
+	seen := 0
+	for _, v := range n.sim.nodes[:n.sim.voters] {
+		if v == n || n.sim.connected(n, v) && n.sim.connected(v, n) && !v.paused {
+			seen++
+		}
+	}
+	return seen > n.sim.voters/2
+}
+
+// TestCrashLosesNoUndecidedOccurrence kills a member when it starts an occurrence, after the voters'
+// answers to the one before it and the first answer to both were lost.
+func TestCrashLosesNoUndecidedOccurrence(t *testing.T) {
+	s := newSimRing(t, rand.New(rand.NewPCG(17, 2)), time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
+	s.faults.strict, s.voters = true, 3
+	s.texts = []crontabText{{[]string{"sim"}, "#@ name=one sec=*/30 scope=ring host=m0\n* * * * * one\n"}}
+	for range 3 {
+		s.add(len(s.nodes))
+	}
+	first := exchange.OccurrenceOf(keyIn("one"), s.begun.Add(30*time.Second))
+	second := exchange.OccurrenceOf(keyIn("one"), s.begun.Add(time.Minute))
+	answers := 0
+	s.loses = func(n *simMember) bool {
+		if n.clock().Before(second.Time()) {
+			return true
+		}
+		answers++
+		return answers == 1
+	}
+	for len(s.starts[second]) == 0 && s.now.Sub(s.begun) < 2*time.Minute {
+		s.run(time.Millisecond)
+	}
+	s.nodes[0].kill(time.Second)
+	s.run(time.Minute)
+	if len(s.starts[first]) != 1 || len(s.starts[second]) != 1 {
+		t.Errorf("the occurrences ran %d and %d times, want once each\n%s", len(s.starts[first]), len(s.starts[second]), s.story.String())
+	}
+}
