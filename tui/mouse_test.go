@@ -58,7 +58,7 @@ func TestEveryScreenAnswersToClicks(t *testing.T) {
 	}{
 		{"name of a screen", "2", "1 Jobs", "[1 Jobs]"},
 		{"key of the last line", "1", "? help", "search:"},
-		{"jobs", "1", " sitemap ", ">✓ ok   sitemap"},
+		{"jobs", "1", " sitemap ", ">✓ ok     sitemap"},
 		{"title of a column", "1", "JOB ", "sort job"},
 		{"details of a job", "1", "a acknowledge", "acknowledged etl-orders"},
 		{"order of jobs", "1", "sort state", "sort "},
@@ -120,7 +120,7 @@ func TestEveryScreenAnswersToClicks(t *testing.T) {
 func TestWheelScrollsEveryScreen(t *testing.T) {
 	for name, keys := range map[string]string{
 		"jobs": "1", "states of jobs": "1 f", "columns of jobs": "1 C", "filter of jobs": "1 / e", "runs": "2", "timeline": "3", "clashes": "3 c",
-		"ring": "4", "files": "5", "versions": "5 v", "settings": ",", "values of a setting": ", enter", "incident": "i", "statistics": "% tab 20",
+		"ring": "4", "files": "5", "versions": "5 v", "settings": ",", "values of a setting": ", enter", "incident": "i 10", "statistics": "% tab 20",
 		"next hour": "H", "clock changes": "ctrl+t tab", "clock changes of a job": "ctrl+t", "why": "1 w", "history of a job": "1 enter tab 20",
 		"next of a job": "1 enter tab tab", "configuration of a job": "1 enter shift+tab", "output": "1 o g 10", "form": "1 e f2", "help": "?",
 		"finder": ":",

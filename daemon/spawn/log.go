@@ -100,7 +100,9 @@ func (s *Spawner) reapLog(c *child, status syscall.WaitStatus) {
 	delete(s.logs, c.log.pid)
 	c.log.pid = 0
 	if c.log.last {
-		s.lastLogs.remove(c.user)
+		if s.lastLogs[c.user]--; s.lastLogs[c.user] == 0 {
+			delete(s.lastLogs, c.user)
+		}
 	}
 	c.log.unstarted = status.Exited() && status.ExitStatus() == starter.ExitFailed
 }
@@ -113,15 +115,6 @@ const logPatience = time.Minute
 // mostLastLogs is the highest number of such processes of a user whose runs have ended. Within the
 // patience, and if they cannot be killed, a user could otherwise have any number.
 const mostLastLogs = 64
-
-// perUser counts something of each user.
-type perUser map[string]int
-
-func (n perUser) remove(user string) {
-	if n[user]--; n[user] == 0 {
-		delete(n, user)
-	}
-}
 
 func (s *Spawner) admitLog(user string) error {
 	s.mu.Lock()

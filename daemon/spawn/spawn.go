@@ -62,7 +62,7 @@ type Spawner struct {
 	living    map[job.RunID]*child     // queued, or with a process not yet reaped
 	byPID     map[int]*child           // with a process of ours not yet reaped
 	logs      map[int]*child           // with a process that writes its file of log=, by that one
-	lastLogs  perUser                  // of logs, those whose runs have ended
+	lastLogs  map[string]int           // by user: how many of logs belong to runs that have ended
 	taken     []adoption               // from another daemon, before Run
 	owed      int                      // runs whose end is not yet reported
 	busy      map[*child]bool          // programs of the daemon's, queued or going
@@ -156,7 +156,7 @@ func New(options Options) *Spawner {
 		byPID:   make(map[int]*child),
 
 		checkTime: defaultCheckTime, logPatience: logPatience,
-		logs: make(map[int]*child), lastLogs: make(perUser),
+		logs: make(map[int]*child), lastLogs: make(map[string]int),
 		busy:   make(map[*child]bool),
 		calls:  make(map[string]*sessionCalls),
 		ask:    unresolvedUsers{waiting: make(map[string][]*child)},
