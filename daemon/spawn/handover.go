@@ -131,6 +131,17 @@ func (s *Spawner) quiet() (h *pauseRequest, cancelled []*child) {
 	return h, cancelled
 }
 
+// toolRuns reports whether a program is running. It ignores killed ones: a process that traces them, or a
+// file system that does not answer, can hide their ends. Spawner.mu is held.
+func (s *Spawner) toolRuns() bool {
+	for c := range s.busy {
+		if c.kill == 0 && c.pid != 0 {
+			return true
+		}
+	}
+	return false
+}
+
 func (s *Spawner) waitingStarts() []effect.Start {
 	s.mu.Lock()
 	defer s.mu.Unlock()

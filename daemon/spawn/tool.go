@@ -188,17 +188,6 @@ func (s *Spawner) endTool(c *child) {
 	s.nudge() // the hand may wait for this in order to return
 }
 
-// toolRuns reports whether a program is running. It ignores killed ones: a process that traces them, or a
-// file system that does not answer, can hide their ends. Spawner.mu is held.
-func (s *Spawner) toolRuns() bool {
-	for c := range s.busy {
-		if c.kill == 0 && c.pid != 0 {
-			return true
-		}
-	}
-	return false
-}
-
 // beginTool starts a program. A cancelled one is not worth a fork.
 func (s *Spawner) beginTool(c *child) {
 	if s.cancelled(c) {
