@@ -29,17 +29,24 @@ func deadWorld(t *testing.T) *world {
 	return w
 }
 
-// TestListOfLettersHasNoVariables: those of thousands of letters would fill the memory, but a letter runs
-// again with its own.
-func TestListOfLettersHasNoVariables(t *testing.T) {
-	w := newWorld(t, "#@ name=job on-exhausted=dead trigger=manual\n0 0 1 1 * ann true\n")
+// failWithVariable lets ann run "job" with N=1, which fails, and returns the run.
+func failWithVariable(w *world) job.RunID {
+	w.t.Helper()
 	run, status := asked[api.Runs](w, annUID, "POST", "/v1/run", "", `{"jobs":["job"],"env":["N=1"]}`)
 	if len(run.Runs) != 1 {
-		t.Fatalf("status %d, got %v, want one run", status, run)
+		w.t.Fatalf("status %d, got %v, want one run", status, run)
 	}
 	id := run.Runs[0].ID
 	w.Start(id)
 	w.End(id, 3)
+	return id
+}
+
+// TestListOfLettersHasNoVariables: those of thousands of letters would fill the memory, but a letter runs
+// again with its own.
+func TestListOfLettersHasNoVariables(t *testing.T) {
+	w := newWorld(t, "#@ name=job on-exhausted=dead trigger=manual\n0 0 1 1 * ann true\n")
+	failWithVariable(w)
 	if list, status := asked[api.DeadLetters](w, annUID, "GET", "/v1/dead", "", ""); len(list.List) != 1 || len(list.List[0].Run.Env) != 0 {
 		t.Errorf("status %d, got %v, want a letter without variables", status, list)
 	}
@@ -52,13 +59,7 @@ func TestListOfLettersHasNoVariables(t *testing.T) {
 // TestRetryWithoutVariables: a run whose variables the history no longer has is not run without them.
 func TestRetryWithoutVariables(t *testing.T) {
 	w := newWorld(t, "#@ name=job trigger=manual\n0 0 1 1 * ann true\n")
-	run, status := asked[api.Runs](w, annUID, "POST", "/v1/run", "", `{"jobs":["job"],"env":["N=1"]}`)
-	if len(run.Runs) != 1 {
-		t.Fatalf("status %d, got %v, want one run", status, run)
-	}
-	id := run.Runs[0].ID
-	w.Start(id)
-	w.End(id, 3)
+	id := failWithVariable(w)
 	for _, f := range w.Facts() {
 		if f.Run != nil {
 			f.Run.Env, f.Run.Trimmed = nil, true
