@@ -11,8 +11,8 @@ import (
 )
 
 // askedConn is a connection that is read only after a part of the first request was written. The daemon
-// refuses a connection before it has read anything: package net/http would not take that for an answer,
-// and would print it.
+// may refuse a connection before it reads a request. Without this type, net/http would log that refusal
+// instead of returning it as the response.
 type askedConn struct {
 	net.Conn
 	asked  chan struct{} // closed when something was written, or the connection is closed

@@ -46,8 +46,8 @@ func (r ring) Status() api.Ring {
 	}}
 }
 
-// owner returns the member that owns the occurrence of a ring job that is due at an instant, and the
-// number of the job.
+// owner returns the member that owns an occurrence of a ring job, and the scheduled time of that
+// occurrence, which due returns for the job's index.
 func (r ring) owner(key job.Key, due func(i int) time.Time) (owner exchange.Candidate, at time.Time, ok bool) {
 	v := r.host.View()
 	for i := range v.Len() {

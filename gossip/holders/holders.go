@@ -85,7 +85,7 @@ type Report struct {
 	Left bool   // the member left and sent its final state, or gave the occurrence up: it never begins what it had not begun
 }
 
-// Limits bound the size of a Register.
+// Limits bound the size of a Table.
 type Limits struct {
 	Marks int           // number of occurrences; the oldest of the user who has the most are dropped
 	Keys  int           // number of jobs whose newest occurrence is remembered; likewise

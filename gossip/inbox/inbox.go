@@ -308,7 +308,7 @@ func (b *Inbox) addMarks(msg []byte) {
 	})
 }
 
-// MaxState bounds the state that cronring adds to a push/pull.
+// MaxState bounds the marks in a packet or push/pull from another member. Larger ones are ignored.
 const MaxState = 64 << 10
 
 // NotifyPingComplete takes a sample of another member's clock from the answer to a probe.

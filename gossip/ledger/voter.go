@@ -120,8 +120,8 @@ func (v *voter) startRaft(logger *disk.Logger) error {
 	c.NoLegacyTelemetry = true
 	c.ShutdownOnRemove = false
 	c.HeartbeatTimeout, c.ElectionTimeout, c.LeaderLeaseTimeout = v.beat, v.beat, v.beat
-	// Raft sends a message at this interval even if there is no entry. It tells followers what is
-	// committed, which only the leader uses, and repeats an entry after an error of a connection.
+	// Raft sends a message at this interval even if there is no new entry. The message contains the newest
+	// committed entry, which only the leader uses. It also repeats entries that a connection error lost.
 	c.CommitTimeout = v.beat / 2
 	c.SnapshotInterval, c.SnapshotThreshold, c.TrailingLogs = snapshotEvery, snapshotAfter, trailing
 	done := make(chan struct{})

@@ -139,7 +139,7 @@ func (l *List) fill() {
 	l.version, l.stale, l.of, l.whole = b.version, false, b.Len(), b.complete
 }
 
-// sort makes a number of what each job is sorted by, and sorts by those.
+// sort computes a numeric sort key for each job, and sorts the jobs by it.
 func (l *List) sort() {
 	b := l.board
 	if len(b.keys) < len(b.cells) {

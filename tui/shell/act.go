@@ -179,7 +179,7 @@ func (s *Shell) nextZone() {
 func (s *Shell) toggleMouse() {
 	s.perform(nil, []screen.Effect{screen.Mouse{On: !s.mouse}})
 	if s.mouse {
-		s.showMessage("the mouse moves the cursor; to select text, hold shift")
+		s.showMessage("the mouse clicks and scrolls; to select text, hold shift")
 	} else {
 		s.showMessage("the mouse selects text")
 	}

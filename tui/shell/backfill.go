@@ -98,11 +98,11 @@ func (s *Shell) firsts(times []time.Time, n int) string {
 	const shown = 4
 	var words []string
 	for _, t := range times[:min(len(times), shown)] {
-		layout := "2 Jan 15:04"
-		if t.Year() != s.w.Now.Year() {
+		t, layout := t.In(s.zone()), "2 Jan 15:04"
+		if t.Year() != s.w.Now.In(s.zone()).Year() {
 			layout = "2 Jan 2006 15:04"
 		}
-		words = append(words, t.In(s.zone()).Format(s.w.Clock.Layout(layout)))
+		words = append(words, t.Format(s.w.Clock.Layout(layout)))
 	}
 	if more := n - len(words); more > 0 {
 		words = append(words, fmt.Sprintf("and %d more", more))

@@ -259,7 +259,7 @@ func (s *Shell) drawToast(body canvas.View) int {
 	return len(lines)
 }
 
-// hides answers to a click on what every click hides.
+// hides does nothing, because Click already hides messages and hints. It keeps the click from what lies below.
 func hides(int, int) []screen.Effect { return nil }
 
 // usual are the keys on the last line of a screen that does not choose its own. Those

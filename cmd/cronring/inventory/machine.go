@@ -110,7 +110,7 @@ func (m *Machine) HostPath(path string) string {
 	return "/" + strings.TrimPrefix(strings.TrimPrefix(path, m.Root), "/")
 }
 
-// Paths are those of the host's tables.
+// Paths returns the paths of the host's crontabs.
 func (m *Machine) Paths() spool.Paths { return m.Host.Paths(m.Root) }
 
 // maxSettings limits how much of a configuration file or kernel file is read.

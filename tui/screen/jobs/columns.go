@@ -156,8 +156,8 @@ func hostWidth(full, longest int) int {
 	return min(max(longest+1, 9), most)
 }
 
-// datedWidth is the narrowest list in which times further away have the time of the day rather than that
-// other columns are wide.
+// datedWidth is the width from which the list shows the time of day also for dates further away, although
+// other columns then have less room.
 const datedWidth = 110
 
 // Limits of the width of a column that grows with its longest text: with all columns

@@ -95,7 +95,7 @@ func (s *sums) sum(w *screen.World) {
 	s.causes, s.rest = failure.Group(failures), w.Board.Count(job.StateFailing) > len(failures)
 }
 
-// text sums the causes up in so many cells.
+// text returns a summary of the causes for a line of room cells.
 func (s *sums) text(w *screen.World, room int) string {
 	if !s.rest {
 		return failure.Summary(s.causes, room)
