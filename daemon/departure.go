@@ -90,7 +90,7 @@ func (l *loop) abandon(in *inbox) {
 	}
 }
 
-// leaveKilled has the jobs left to the next start of the daemon that were killed and have not ended.
+// leaveKilled stops waiting for killed jobs that have not ended. The next start of the daemon takes them over.
 func (l *loop) leaveKilled() <-chan []effect.Start {
 	l.log.Warn("some runs were killed and have not ended; stopping without them")
 	l.leaving = parting
@@ -115,9 +115,9 @@ func (l *loop) drain(in *inbox, how departure) departure {
 // holdTime bounds how long starts that are under way may delay the departure of
 // the daemon, and toolTime how long programs may that it runs for itself, such
 // as sendmail. A user can let both take that long, and nothing else is started
-// during toolTime. killTime is how long the jobs may
-// that the daemon ends: a process that traces them, or a file system that does not answer,
-// can hide their ends.
+// during toolTime. killTime is how long the daemon waits for jobs after it began to end them.
+// It is limited because a process that traces a job, or a file system that does not answer,
+// can hide the job's end.
 const (
 	holdTime = 10 * time.Second
 	toolTime = 3 * time.Second

@@ -289,8 +289,8 @@ func (e *Engine) endTime(r *live.Run) time.Time {
 }
 
 // freshDue returns a unique due time for an occurrence of a job without a schedule: two
-// parents may end at the same instant. A mark in the future does not count, because the
-// clock was set back a little.
+// parents may end at the same instant. A mark a second or more in the future is ignored: it is
+// from before the clock was set back.
 func (e *Engine) freshDue(slot int, at time.Time) time.Time {
 	mark := e.marks[slot]
 	if mark-e.now.Wall.UnixNano() >= int64(time.Second) {

@@ -20,7 +20,7 @@ import (
 // patience is how long a thread may wait in the kernel before a signal interrupts it.
 const patience = 20 * time.Millisecond
 
-// Conn is a socket whose methods wait for no descriptor that others send.
+// Conn is a socket. Read, ReadMessage and Close do not wait long for descriptors that others send.
 type Conn struct{ *net.UnixConn }
 
 // Read is for connections.
@@ -78,7 +78,7 @@ func (c Conn) close() {
 	_ = unix.Close(last)
 }
 
-// interruptibly calls a function in a thread of its own, and interrupts its waits in the kernel.
+// interruptibly calls a function in a locked thread. After patience, signals interrupt its waits in the kernel.
 func interruptibly(do func()) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

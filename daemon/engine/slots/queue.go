@@ -80,7 +80,7 @@ type line struct {
 	share
 	user   *user
 	pool   *pool // nil: no pool
-	served *int  // of Queue.turns
+	served *int  // of Queue.served
 	claims []*Claim
 }
 

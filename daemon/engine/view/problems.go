@@ -95,8 +95,8 @@ func (v *View) Ack(i int) *job.Ack {
 	return v.problems[job.Owned{Job: v.ID(i), User: v.Entry(i).User()}].Ack
 }
 
-// Marked lists the jobs that have a pause, a trouble or an acknowledgement, for any user.
-// For all other jobs, Hold, Trouble and Ack return nothing.
+// Marked lists the jobs that have a pause, a problem or an acknowledgement, for any user.
+// For all other jobs, Hold, Problems and Ack return nothing.
 func (v *View) Marked() []job.ID {
 	ids := make([]job.ID, 0, len(v.holds)+len(v.problems))
 	for id := range v.holds {

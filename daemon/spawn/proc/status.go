@@ -10,8 +10,8 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// NextDead returns a child that is dead and not reaped, or 0. The kernel also reports processes and
-// threads that made this process their tracer, when they stop: Wait finds that they are alive.
+// NextDead returns a child that is probably dead and not reaped, or 0. The kernel also reports processes
+// and threads that made this process their tracer, when they stop. For these, Wait returns false.
 func NextDead() int {
 	for {
 		var info unix.Siginfo
