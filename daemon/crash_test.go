@@ -99,7 +99,7 @@ func checkAfterCrashes(t *testing.T, h *testHost, last job.RunID) {
 				out.Write(c.Data)
 			}
 			if !strings.HasPrefix(out.String(), "1\n2\n3\n4\n5\n") || !r.Run.Outcome.OK() {
-				t.Errorf("run %d of %s: %v, printed %q", r.Run.ID, id, r.Run.Outcome, out.String())
+				t.Errorf("run %d of %s, %s to %s: %v %s, printed %q", r.Run.ID, id, r.Run.Started, r.Run.Ended, r.Run.Outcome, r.Run.Outcome.Error, out.String())
 			}
 		}
 		t.Logf("%s: %d decisions, %d runs", id, len(records), ran)

@@ -335,3 +335,34 @@ func TestDaemonIsKilled(t *testing.T) {
 		}
 	}
 }
+
+// While a process is being reaped, the kernel answers that there is none.
+func TestExitWhileTheProcessIsReaped(t *testing.T) {
+	if !tellsExits(t) {
+		t.Skip("this kernel does not report the end of a process to others than its parent")
+	}
+	for range 100 {
+		p, err := os.StartProcess("/bin/false", []string{"false"}, &os.ProcAttr{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fd, err := unix.PidfdOpen(p.Pid, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go p.Wait()
+		c := &child{pid: p.Pid, pidfd: fd}
+		var end job.Outcome
+		for known := false; !known; end, known = c.exit(false, false) {
+			if _, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1); err != nil && err != unix.EINTR {
+				t.Fatal(err)
+			}
+		}
+		if end != exited(1) {
+			t.Fatalf("a process that ends with status 1 ended so: %v %s", end, end.Error)
+		}
+		if err := unix.Close(fd); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

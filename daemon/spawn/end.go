@@ -167,7 +167,7 @@ func (s *Spawner) seeDeath(c *child, reaped, last bool) {
 // exit returns how a process of another parent ended. Kernels from 6.15 report that once it is
 // reaped; from 6.9 the pidfd reports when that is. A process that is not reaped yet shows it in
 // /proc. The end is unknown while neither holds and the process may still be reaped; in some
-// containers process 1 never does.
+// containers process 1 never does. While a process is being reaped, these kernels answer ESRCH.
 func (c *child) exit(reaped, last bool) (end job.Outcome, known bool) {
 	info := unix.PidfdInfo{Mask: unix.PIDFD_INFO_EXIT}
 	err := unix.IoctlPidfdInfo(c.pidfd, &info)
@@ -178,7 +178,7 @@ func (c *child) exit(reaped, last bool) (end job.Outcome, known bool) {
 		return proc.Outcome(status), true
 	}
 	switch {
-	case err == nil && !reaped && !last:
+	case (err == nil || err == unix.ESRCH) && !reaped && !last:
 		return job.Outcome{}, false
 	case last:
 		return handed.Lost(handed.Unreaped), true
