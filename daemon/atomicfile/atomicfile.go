@@ -54,6 +54,14 @@ func syncDir(path string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
+// Link makes a symbolic link to a text, which takes one call to make and is always complete, in the
+// place of an older link. It is for texts that a reader can do without, so it returns no error.
+func Link(path, text string) {
+	if errors.Is(os.Symlink(text, path), fs.ErrExist) && os.Remove(path) == nil {
+		_ = os.Symlink(text, path)
+	}
+}
+
 // Read reads the rest of an open file of at most 1 MiB.
 func Read(f *os.File) ([]byte, error) {
 	const largest = 1 << 20

@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cronring/cronring/daemon/atomicfile"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn/handed"
 	"github.com/cronring/cronring/daemon/spawn/pipe"
@@ -56,8 +57,8 @@ func (s *Spawner) bury(pid int) (done *child) {
 // storeDescriptors makes the pidfd while the hand, which alone reaps, still holds
 // the process's number. That of a session may be another's by now.
 func (s *Spawner) storeDescriptors(c *child, ours pipe.Ends) {
-	if s.options.Runs != "" {
-		handed.Process{Job: c.job, User: c.user, PID: c.pid, Boot: s.options.Boot, OutputMax: c.limit}.Mark(s.dir.Base(c.run))
+	if c.session && c.named { // the starter does it for others
+		atomicfile.Link(s.processOf(c).Mark(s.dir.Base(c.run)))
 	}
 	if s.options.Keep == nil {
 		return

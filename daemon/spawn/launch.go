@@ -115,7 +115,7 @@ func (s *Spawner) openOutput(c *child, io *pipe.Stdio, cred *syscall.Credential)
 // fork starts a command with its standard files, whose child ends are closed
 // in any case, and ours if that fails.
 func (s *Spawner) fork(c *child, cmd command.Command, io *pipe.Stdio) error {
-	pid, err := s.startProcess(cmd, io)
+	pid, err := s.startProcess(c, cmd, io)
 	s.files.Release(io.Child[:]...)
 	if err != nil {
 		s.files.Release(io.Ours[:]...)
@@ -127,7 +127,7 @@ func (s *Spawner) fork(c *child, cmd command.Command, io *pipe.Stdio) error {
 
 // startProcess has the starter make a process. It does not wait until the
 // command runs: the pump reads from io.status what comes of that.
-func (s *Spawner) startProcess(cmd command.Command, io *pipe.Stdio) (pid int, err error) {
+func (s *Spawner) startProcess(c *child, cmd command.Command, io *pipe.Stdio) (pid int, err error) {
 	status, err := pipe.Open(nil)
 	if err != nil {
 		return 0, fmt.Errorf("start process: %w", err)
@@ -135,6 +135,9 @@ func (s *Spawner) startProcess(cmd command.Command, io *pipe.Stdio) (pid int, er
 	defer s.files.Release(status[1])
 	request := cmd.Request(s.files.Original, s.priority)
 	request.Files, request.Status = io.Child[:], status[1]
+	if c.named {
+		request.Mark, request.MarkText = s.processOf(c).Mark(s.dir.Base(c.run))
+	}
 	if order := (stage.Order{EnvFile: []byte(cmd.EnvFile), Kept: cmd.Kept, Sandbox: cmd.Sandbox}); order.Needed() {
 		request.Path, request.Argv = stage.Path, order.Argv(cmd.Argv...)
 		request.Files = append(request.Files, status[1])

@@ -25,6 +25,7 @@ import (
 	"github.com/cronring/cronring/daemon/spawn/handed"
 	"github.com/cronring/cronring/daemon/spawn/logfile"
 	"github.com/cronring/cronring/daemon/spawn/pipe"
+	"github.com/cronring/cronring/daemon/spawn/proc"
 	"github.com/cronring/cronring/daemon/spawn/runoutput"
 	"github.com/cronring/cronring/daemon/spawn/self"
 	"github.com/cronring/cronring/daemon/spawn/stage"
@@ -673,6 +674,15 @@ func (s *Spawner) endRecording(c *child) (path string, space *budget.Lease) {
 		return s.dir.Base(c.run), c.file.Space
 	}
 	return "", nil
+}
+
+// processOf describes the process of a run for a daemon after a crash, as far as it is known.
+func (s *Spawner) processOf(c *child) handed.Process {
+	p := handed.Process{Job: c.job, User: c.user, Boot: s.options.Boot, OutputMax: c.limit}
+	if c.pid != 0 {
+		p.PID, p.Up = c.pid, proc.Uptime()
+	}
+	return p
 }
 
 // forgetNames is called when nothing of a run is left.

@@ -48,6 +48,12 @@ type Command struct {
 	Nice   []Nice
 	Idle   bool // least priority for processor and disk (SCHED_IDLE, IOPRIO_CLASS_IDLE)
 
+	// Mark is the path of a symbolic link that the starter makes as soon as the process exists; ""
+	// is none. With it the process can be found if this one is killed before it reads the answer.
+	// The text of the link is MarkText, the number of the process and the time since boot in
+	// nanoseconds, with spaces between them.
+	Mark, MarkText string
+
 	// NoNetwork gives the process a network of its own that consists of a loopback interface. It
 	// cannot gain privileges either, because root could go back.
 	NoNetwork bool
@@ -133,6 +139,8 @@ func (c *Command) encode() ([]byte, error) {
 	m.text(c.Dir)
 	m.number(uint64(len(c.Login)))
 	m.text(c.Login)
+	m.text(c.Mark)
+	m.text(c.MarkText)
 	m.texts(c.Argv)
 	m.texts(c.Env)
 	m.texts(c.GroupFiles)
@@ -144,7 +152,7 @@ func (c *Command) encode() ([]byte, error) {
 }
 
 func (c *Command) isValid() bool {
-	for _, texts := range [][]string{{c.Path, c.Dir, c.Login}, c.Argv, c.Env, c.GroupFiles} {
+	for _, texts := range [][]string{{c.Path, c.Dir, c.Login, c.Mark, c.MarkText}, c.Argv, c.Env, c.GroupFiles} {
 		for _, text := range texts {
 			if strings.IndexByte(text, 0) >= 0 {
 				return false

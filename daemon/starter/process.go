@@ -29,6 +29,8 @@ type process struct {
 	nice        []Nice
 	path, dir   *byte
 	login       *byte
+	mark        *byte
+	markText    *byte
 	argv, env   []*byte
 	groupFiles  []*byte
 	noMask      unix.Sigset_t
@@ -77,6 +79,7 @@ func (p *process) prepare(request []byte, fds []int) syscall.Errno {
 	p.path, p.dir = r.text(), r.text()
 	p.loginSize = uintptr(r.number())
 	p.login = r.text()
+	p.mark, p.markText = r.text(), r.text()
 	p.argv, p.env, p.groupFiles = r.texts(p.argv), r.texts(p.env), r.texts(p.groupFiles)
 	if !p.takeFiles(files, fds) || r.failed || len(r.rest) > 0 || len(p.argv) < 2 {
 		return syscall.EINVAL

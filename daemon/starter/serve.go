@@ -9,6 +9,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/daemon/atomicfile"
 )
 
 // socket is the starter's end of the socket.
@@ -63,6 +65,9 @@ func serve() error {
 			own.shareFor(&next, request)
 			answer.pid, answer.errno = next.start()
 		}
+		if answer.errno == 0 {
+			next.writeMark(answer.pid)
+		}
 		for _, fd := range fds {
 			_ = unix.Close(fd)
 		}
@@ -74,6 +79,17 @@ func serve() error {
 			return err
 		}
 	}
+}
+
+// writeMark makes the link that Command.Mark describes.
+func (p *process) writeMark(pid uint32) {
+	path := unix.BytePtrToString(p.mark)
+	if path == "" {
+		return
+	}
+	var up unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &up) // every kernel has it
+	atomicfile.Link(path, fmt.Sprintf("%s %d %d", unix.BytePtrToString(p.markText), pid, up.Nano()))
 }
 
 // removeHandlers sets the default action for every signal, so that no handler of the Go runtime can

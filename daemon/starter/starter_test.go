@@ -330,3 +330,50 @@ func TestStartInADirectoryThatNeverAnswers(t *testing.T) {
 		t.Errorf("a directory that answers: got %q, %v, %v", output, status, why)
 	}
 }
+
+// A starter whose daemon is killed before it reads the answer has marked the process.
+func TestMarkWithoutAReaderOfTheAnswer(t *testing.T) {
+	mark := t.TempDir() + "/mark"
+	if err := os.Symlink("of an older process", mark); err != nil {
+		t.Fatal(err)
+	}
+	s := starter(t)
+	if err := s.open(); err != nil {
+		t.Fatal(err)
+	}
+	c := shell("sleep 1000")
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	c.Files, c.Mark, c.MarkText = []int{int(null.Fd()), int(null.Fd()), int(null.Fd())}, mark, "a text"
+	request, err := c.encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := unix.SendmsgN(s.conn, request, unix.UnixRights(c.descriptors()...), nil, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Shutdown(s.conn, unix.SHUT_RDWR); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := syscall.Wait4(s.pid, nil, 0, nil); err != nil { // it handles the request, then sees the end
+		t.Fatal(err)
+	}
+	s.pid = 0
+	text, err := os.Readlink(mark)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pid, up int
+	if n, _ := fmt.Sscanf(text, "a text %d %d", &pid, &up); n != 2 || up == 0 {
+		t.Fatalf("the mark has the text %q", text)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil { // our child
+		t.Fatal(err)
+	}
+	if _, err := syscall.Wait4(pid, nil, 0, nil); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -2,6 +2,8 @@ package handed
 
 import (
 	"encoding/json"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -11,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cronring/cronring/daemon/atomicfile"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn/pipe"
 	"github.com/cronring/cronring/daemon/spawn/proc"
@@ -23,8 +26,9 @@ import (
 //   - RUN.out and RUN.err are the output pipes. The job has both open for
 //     reading too, so that a pipe without a daemon makes it wait when the pipe
 //     is full, and never ends it with SIGPIPE.
-//   - RUN.process identifies the process. It is a symbolic link to its text,
-//     which takes one call to make and is always complete.
+//   - RUN.process identifies the process, as the text of a symbolic link. The
+//     process that starts jobs makes it, so that it exists even if the daemon
+//     is killed before it knows the process.
 //   - RUN.stopping states why the run was asked to end, and when. KILL still follows
 //     if its leader has ended and other processes of its group have not.
 //
@@ -35,12 +39,12 @@ const (
 	stoppingSuffix = ".stopping"
 )
 
-// Process is the text of RUN.process.
+// Process is the content of RUN.process, as JSON. PID and Up follow it if the starter wrote them.
 type Process struct {
 	Job       job.ID
 	User      string
-	PID       int
-	Up        time.Duration // since boot, when the process was there: another with its number starts later
+	PID       int           `json:",omitempty"`
+	Up        time.Duration `json:",omitempty"` // since boot, when the process was there: another with its number starts later
 	Boot      string        // see Options.Boot
 	OutputMax int
 }
@@ -50,20 +54,23 @@ func OpenPipes(base string) (stdout, stderr int) {
 	return pipe.Reopen(base + pipe.OutSuffix), pipe.Reopen(base + pipe.ErrSuffix)
 }
 
-// Mark writes down which process a run has. Without it a daemon after a crash has the
-// pipes alone.
-func (r Process) Mark(base string) {
-	r.Up = proc.Uptime()
-	if text, err := json.Marshal(r); err == nil {
-		writeLink(base+processSuffix, text)
+// Mark returns the path and the text of RUN.process. Without it a daemon after a crash has the pipes
+// alone.
+func (r Process) Mark(base string) (path, text string) {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return "", ""
 	}
+	return base + processSuffix, string(data)
 }
 
-// writeLink makes a symbolic link to a text, in the place of one of a history that is gone.
-func writeLink(path string, text []byte) {
-	if unix.Symlink(string(text), path) == unix.EEXIST && unix.Unlink(path) == nil {
-		_ = unix.Symlink(string(text), path) // without it a daemon after a crash knows less
+func parseProcess(text string) (r Process, ok bool) {
+	d := json.NewDecoder(strings.NewReader(text))
+	if d.Decode(&r) != nil {
+		return Process{}, false
 	}
+	_, err := fmt.Sscan(text[d.InputOffset():], &r.PID, &r.Up)
+	return r, err == nil || err == io.EOF
 }
 
 // stoppingRecord is the text of RUN.stopping.
@@ -75,7 +82,7 @@ type stoppingRecord struct {
 // MarkStopping writes down that a run is asked to end.
 func MarkStopping(base string, reason job.Reason) {
 	if text, err := json.Marshal(stoppingRecord{reason, proc.Uptime()}); err == nil {
-		writeLink(base+stoppingSuffix, text)
+		atomicfile.Link(base+stoppingSuffix, string(text))
 	}
 }
 
@@ -102,9 +109,8 @@ func Remove(base string) {
 // Find returns what is left in a directory, as in Options.Runs, of runs that
 // another daemon began: their processes and pipes. A run whose process has
 // ended is lost, but its pipes may be open, and if it was asked to end, other
-// processes of its group may be alive. A daemon that was killed between the
-// start of a process and writing it down leaves the pipes alone, and no user.
-// The files of another boot are removed.
+// processes of its group may be alive. A daemon that was killed before it
+// started the process leaves the pipes alone, and no user. The files of another boot are removed.
 func Find(runs, boot string) (found []Run) {
 	if runs == "" {
 		return nil
@@ -117,8 +123,10 @@ func Find(runs, boot string) (found []Run) {
 			continue
 		}
 		r := Process{Boot: boot}
-		if text, err := os.Readlink(base + processSuffix); err == nil && json.Unmarshal([]byte(text), &r) != nil {
-			r = Process{Boot: boot} // of another version
+		if text, err := os.Readlink(base + processSuffix); err == nil {
+			if p, ok := parseProcess(text); ok { // else of another version
+				r = p
+			}
 		}
 		if r.Boot != boot {
 			Remove(base)
