@@ -25,42 +25,24 @@ func (e engine) String() string { return [...]string{"Kubernetes", "Nomad", "sys
 // differs; "" if it does not.
 type rule func(m *manifest, value string) string
 
-// equivalents has a row for each option: the rules of Kubernetes, Nomad and systemd.
-// nil means that the engine has nothing for it.
+// equivalents are the rules of options for Kubernetes, Nomad and systemd. An engine has
+// nothing for an option without a rule.
 var equivalents = map[string][engines]rule{
 	"name":    {same, same, same},
 	"desc":    {entryOf("metadata/annotations", "cronring/desc"), entryOf("meta", "desc"), same},
 	"labels":  {labels("metadata/labels"), labels("meta"), nil},
 	"owner":   {entryOf("metadata/annotations", "cronring/owner"), entryOf("meta", "owner"), nil},
 	"enabled": {off, off, off},
-	"protect": {},
 	"access":  {theirs, theirs, theirs},
 
-	"tz":       {same, same, same}, // cron and OnCalendar read the zone
-	"dst":      {},
-	"sec":      {},
-	"day":      {},
-	"year":     {},
-	"weeks":    {},
-	"calendar": {},
-	"except":   {},
-	"shift":    {},
-	"window":   {},
-	"blackout": {},
-	"outside":  {},
-	"from":     {},
-	"until":    {},
-	"count":    {},
-	"every":    {same, same, nil}, // cron reads it
-	"phase":    {same, same, nil},
-	"delay":    {nil, nil, same}, // the timer has it
-	"at":       {},
-	"on":       {},
-	"trigger":  {off, off, off},
-	"jitter":   {nil, nil, lasting("Timer/RandomizedDelaySec")},
-	"spread":   {nil, nil, fixedDelay},
+	"tz":      {same, same, same}, // cron and OnCalendar read the zone
+	"every":   {same, same, nil},  // cron reads it
+	"phase":   {same, same, nil},
+	"delay":   {nil, nil, same}, // the timer has it
+	"trigger": {off, off, off},
+	"jitter":  {nil, nil, lasting("Timer/RandomizedDelaySec")},
+	"spread":  {nil, nil, fixedDelay},
 
-	"grace": {},
 	"catchup": {func(m *manifest, value string) string {
 		if strings.HasPrefix(value, "all") {
 			return "Kubernetes starts the newest missed run alone"
@@ -73,52 +55,30 @@ var equivalents = map[string][engines]rule{
 		}
 		return ""
 	}},
-	"deadline":      {same, nil, nil}, // startingDeadline reads it
-	"pause-counts":  {},
-	"overlap":       {concurrency, prohibition, same}, // systemd's own rule is in a comment
-	"max-instances": {},
-	"once-per":      {},
+	"deadline": {same, nil, nil},                 // startingDeadline reads it
+	"overlap":  {concurrency, prohibition, same}, // systemd's own rule is in a comment
 
-	"after": {},
-	"when":  {},
-	"wait":  {},
 	"if": {nil, nil, func(m *manifest, value string) string {
 		m.set("Service/ExecCondition", execution([]string{m.shell()[0], "-c", value}))
 		return ""
 	}},
-	"pool": {},
 
 	"timeout": {
-		func(m *manifest, _ string) string {
-			m.set(podPath+"activeDeadlineSeconds", wholeSeconds(m.entry.Options().Timeout))
-			return ""
-		},
-		nil,
-		func(m *manifest, _ string) string {
-			m.set("Service/TimeoutStartSec", fmt.Sprintf("%dms", m.entry.Options().Timeout.Milliseconds()))
-			return ""
-		},
+		converted(podPath+"activeDeadlineSeconds", func(o *option.Options) any { return wholeSeconds(o.Timeout) }), nil,
+		converted("Service/TimeoutStartSec", func(o *option.Options) any { return fmt.Sprintf("%dms", o.Timeout.Milliseconds()) }),
 	},
-	"stop-signal": {nil, func(m *manifest, _ string) string {
-		m.set(taskPath+"kill_signal", m.stopSignal())
-		return ""
-	}, func(m *manifest, _ string) string { m.set("Service/KillSignal", m.stopSignal()); return "" }},
+	"stop-signal": {nil, converted(taskPath+"kill_signal", stopSignal), converted("Service/KillSignal", stopSignal)},
 	"stop-grace": {
-		func(m *manifest, _ string) string {
-			m.set(podPath+"terminationGracePeriodSeconds", wholeSeconds(m.entry.Options().StopGrace))
-			return ""
-		},
+		converted(podPath+"terminationGracePeriodSeconds", func(o *option.Options) any { return wholeSeconds(o.StopGrace) }),
 		func(m *manifest, _ string) string {
 			m.set(taskPath+"kill_timeout", fmt.Sprintf("%ds", wholeSeconds(m.entry.Options().StopGrace)))
 			return "a client of Nomad limits it: max_kill_timeout"
 		},
 		lasting("Service/TimeoutStopSec"),
 	},
-	"watchdog":  {},
 	"cwd":       {text(containerPath + "workingDir"), text(taskPath + "config/work_dir"), foreign("Service/WorkingDirectory")},
 	"umask":     {nil, nil, text("Service/UMask")},
 	"env":       {same, same, same}, // Entry.Env has it
-	"env-file":  {},
 	"group":     {nil, nil, foreign("Service/Group")},
 	"ok":        {nil, nil, statuses},
 	"skip-code": {nil, nil, statuses},
@@ -126,26 +86,16 @@ var equivalents = map[string][engines]rule{
 		m.set(jobPath+"backoffLimit", m.entry.Options().Retry)
 		return "Kubernetes waits 10s, 20s, 40s and so on up to 6m between attempts"
 	}, func(m *manifest, _ string) string { return m.restart() }, nil},
-	"backoff":      {nil, same, nil}, // restart reads it
-	"retry-jitter": {},
-	"retry-for":    {},
+	"backoff": {nil, same, nil}, // restart reads it
 	"retry-on": {func(m *manifest, _ string) string {
 		return m.exitCodes("NotIn", m.entry.Options().RetryOn)
 	}, nil, nil},
 	"no-retry-on": {func(m *manifest, _ string) string {
 		return m.exitCodes("In", m.entry.Options().NoRetryOn)
 	}, nil, nil},
-	"breaker":      {},
-	"on-exhausted": {},
-	"if-lost":      {},
 
-	"priority": {nil, func(m *manifest, _ string) string {
-		m.set("priority", 10*m.entry.Options().Priority)
-		return ""
-	}, nil},
-	"preempt":     {},
-	"preemptible": {},
-	"nice":        {nil, nil, text("Service/Nice")},
+	"priority": {nil, converted("priority", func(o *option.Options) any { return 10 * o.Priority }), nil},
+	"nice":     {nil, nil, text("Service/Nice")},
 	"idle": {nil, nil, func(m *manifest, _ string) string {
 		m.set("Service/CPUSchedulingPolicy", "idle")
 		m.set("Service/IOSchedulingClass", "idle")
@@ -164,30 +114,11 @@ var equivalents = map[string][engines]rule{
 		nil,
 		resource("Service/CPUQuota", func(r *option.Resources) any { return strconv.FormatFloat(float64(r.CPU)/10, 'f', -1, 64) + "%" }),
 	},
-	"tasks":       {nil, nil, text("Service/TasksMax")},
-	"nofile":      {nil, nil, text("Service/LimitNOFILE")},
-	"slice":       {nil, nil, resource("Service/Slice", func(r *option.Resources) any { return r.Slice })},
-	"need-memory": {},
-	"need-disk":   {},
-	"load":        {},
-	"unmet":       {},
-	"pressure":    {},
-	"on-battery":  {},
-	"sandbox":     {},
-	"network":     {nil, nil, func(m *manifest, _ string) string { m.set("Service/PrivateNetwork", true); return "" }},
-	"read-only":   {},
-	"write":       {},
-	"credential":  {},
+	"tasks":   {nil, nil, text("Service/TasksMax")},
+	"nofile":  {nil, nil, text("Service/LimitNOFILE")},
+	"slice":   {nil, nil, resource("Service/Slice", func(r *option.Resources) any { return r.Slice })},
+	"network": {nil, nil, func(m *manifest, _ string) string { m.set("Service/PrivateNetwork", true); return "" }},
 
-	"log":          {},
-	"output-max":   {},
-	"mail":         {},
-	"mailto":       {},
-	"notify":       {},
-	"notify-on":    {},
-	"ping":         {},
-	"notify-after": {},
-	"quiet":        {},
 	"keep": {func(m *manifest, _ string) string {
 		if runs := m.entry.Options().Keep.Runs; runs > 0 {
 			m.set("spec/successfulJobsHistoryLimit", runs)
@@ -195,9 +126,6 @@ var equivalents = map[string][engines]rule{
 		}
 		return "Kubernetes counts successes and failures apart, and has no age"
 	}, nil, nil},
-	"max-late": {},
-	"max-run":  {},
-	"expect":   {},
 
 	"scope": {onMembers, func(m *manifest, value string) string {
 		if value == "all" {
@@ -217,13 +145,8 @@ var equivalents = map[string][engines]rule{
 		m.constraint("${attr.unique.hostname}", "set_contains_any", strings.Join(m.entry.Options().Hosts, ","))
 		return ""
 	}, nil},
-	"need":           {labels(podPath + "nodeSelector"), func(m *manifest, _ string) string { return m.constraints("=", m.entry.Options().Need) }, nil},
-	"avoid":          {nil, func(m *manifest, _ string) string { return m.constraints("!=", m.entry.Options().Avoid) }, nil},
-	"prefer":         {},
-	"route":          {},
-	"shards":         {},
-	"if-partitioned": {},
-	"quorum":         {},
+	"need":  {labels(podPath + "nodeSelector"), func(m *manifest, _ string) string { return m.constraints("=", m.entry.Options().Need) }, nil},
+	"avoid": {nil, func(m *manifest, _ string) string { return m.constraints("!=", m.entry.Options().Avoid) }, nil},
 }
 
 // same is the rule of options whose effect the engine has anyway, or that are read
@@ -264,6 +187,11 @@ func fixedDelay(m *manifest, value string) string {
 	return lasting("Timer/RandomizedDelaySec")(m, value)
 }
 
+// converted sets a field to an option as the engine writes it.
+func converted(path string, value func(*option.Options) any) rule {
+	return func(m *manifest, _ string) string { m.set(path, value(m.entry.Options())); return "" }
+}
+
 func resource(path string, value func(*option.Resources) any) rule {
 	return func(m *manifest, _ string) string {
 		if r := m.entry.Options().Resources; r != nil {
@@ -273,16 +201,11 @@ func resource(path string, value func(*option.Resources) any) rule {
 	}
 }
 
-func (m *manifest) stopSignal() string {
-	return "SIG" + option.SignalName(m.entry.Options().StopSignal)
-}
+func stopSignal(o *option.Options) any { return "SIG" + option.SignalName(o.StopSignal) }
 
 // metadata adds a value to a map of the manifest.
 func (m *manifest) metadata(path, key, value string) {
-	at := &m.root
-	for part := range strings.SplitSeq(path, "/") {
-		at = at.child(part)
-	}
+	at := m.at(path)
 	values, _ := at.value.(map[string]string)
 	if values == nil {
 		values = map[string]string{}

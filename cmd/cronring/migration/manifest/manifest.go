@@ -42,12 +42,14 @@ func newManifest(id job.ID, e *crontab.Entry, on engine) *manifest {
 }
 
 // set sets the field at path, whose parts are separated by slashes.
-func (m *manifest) set(path string, value any) {
+func (m *manifest) set(path string, value any) { m.at(path).value = value }
+
+func (m *manifest) at(path string) *node {
 	at := &m.root
 	for key := range strings.SplitSeq(path, "/") {
 		at = at.child(key)
 	}
-	at.value = value
+	return at
 }
 
 func (n *node) child(key string) *node {
