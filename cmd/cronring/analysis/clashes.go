@@ -63,10 +63,7 @@ func printClashes(a *cli.App, found api.Clashes, out *cli.Output, loc *time.Loca
 		return nil
 	}
 	t := &cli.Table{Header: []string{"at", "starts", "quiet", "jobs"}}
-	form, quiet := cli.PlainTime, cli.PlainTime
-	if out.ForPeople() {
-		form, quiet = "Mon 01-02 15:04", "15:04"
-	}
+	form, quiet := out.TimeForm("Mon 01-02 15:04"), out.TimeForm("15:04")
 	for _, c := range found.Clashes {
 		t.Add(cli.FormatTime(c.At, form, loc), strconv.Itoa(c.Starts), cli.FormatTime(c.Quiet, quiet, loc), startNames(c))
 	}

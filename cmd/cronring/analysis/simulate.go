@@ -143,10 +143,7 @@ func newSimulated(at time.Time, s effect.Start, loc *time.Location) simulated {
 
 func simulatedTable(list []simulated, out *cli.Output) *cli.Table {
 	t := &cli.Table{Header: []string{"due", "job", "source", "schedule", "trigger", "command"}}
-	form := cli.PlainTime
-	if out.ForPeople() {
-		form = cli.LongTime
-	}
+	form := out.TimeForm(cli.LongTime)
 	for _, s := range list {
 		t.Add(s.Local.Format(form), string(s.Job), s.Crontab+":"+strconv.Itoa(s.Line), s.Schedule, string(s.Trigger), s.Command)
 	}

@@ -72,6 +72,14 @@ func (o *Output) fromEnvironment() {
 	}
 }
 
+// TimeForm returns the form of times in the result: that for people, or that for programs.
+func (o *Output) TimeForm(people string) string {
+	if o.ForPeople() {
+		return people
+	}
+	return PlainTime
+}
+
 // ForPeople reports whether a person reads the result: relative times, cut
 // columns and colours are for them.
 func (o *Output) ForPeople() bool { return o.Value == FormTable || o.Value == FormWide }

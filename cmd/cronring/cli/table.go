@@ -41,12 +41,31 @@ func (t *Table) Add(texts ...string) {
 	t.Rows = append(t.Rows, row)
 }
 
-// PrintTable writes t as table, wide or plain.
+// PrintList writes a result that is a list: the document with all of it, its items one a
+// line, or the table.
+func PrintList[T any](a *App, o *Output, document any, items []T, t *Table) error {
+	switch o.Value {
+	case FormJSON:
+		return a.PrintJSON(document)
+	case FormJSONL:
+		return PrintLines(a, items)
+	}
+	a.PrintTable(t, o)
+	return nil
+}
+
+// PrintTable writes t as table, wide or plain, or its first column alone.
 func (p *Printer) PrintTable(t *Table, o *Output) {
 	for _, row := range t.Rows {
 		for i := range row {
 			row[i].Text = display.Text(row[i].Text)
 		}
+	}
+	if o.Value == FormName {
+		for _, row := range t.Rows {
+			p.Printf("%s\n", row[0].Text)
+		}
+		return
 	}
 	if !o.NoHeader {
 		head := make([]Cell, len(t.Header))

@@ -54,28 +54,13 @@ func revisions(a *cli.App, cmd *cobra.Command, q api.RevisionQuery, out *cli.Out
 	if err != nil {
 		return err
 	}
-	switch out.Value {
-	case cli.FormJSON:
-		return a.PrintJSON(api.Revisions{V: api.Version, Revisions: found})
-	case cli.FormJSONL:
-		return cli.PrintLines(a, found)
-	case cli.FormName:
-		for _, r := range found {
-			a.Printf("%d\n", r.ID)
-		}
-		return nil
-	}
-	a.PrintTable(revisionTable(a, found, out, loc), out)
-	return nil
+	return cli.PrintList(a, out, api.Revisions{V: api.Version, Revisions: found}, found, revisionTable(found, out, loc))
 }
 
-func revisionTable(a *cli.App, found []api.Revision, out *cli.Output, loc *time.Location) *cli.Table {
+func revisionTable(found []api.Revision, out *cli.Output, loc *time.Location) *cli.Table {
 	t := &cli.Table{Header: []string{"revision", "at", "how", "by", "bytes", "file"}}
 	for _, r := range found {
-		at, size := cli.FormatPlain(r.At, loc), strconv.Itoa(r.Size)
-		if out.ForPeople() {
-			at = r.At.In(loc).Format(cli.LongTime)
-		}
+		at, size := cli.FormatTime(r.At, out.TimeForm(cli.LongTime), loc), strconv.Itoa(r.Size)
 		if r.Gone {
 			size = "none"
 		}

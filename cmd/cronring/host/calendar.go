@@ -154,12 +154,6 @@ func checkCalendars(a *cli.App, f *calendarFlags, names []string) error {
 }
 
 func printCalendars(a *cli.App, f *calendarFlags, rows []calendarRow) error {
-	if f.out.Value == cli.FormJSON {
-		return a.PrintJSON(struct {
-			V         int           `json:"v"`
-			Calendars []calendarRow `json:"calendars"`
-		}{api.Version, rows})
-	}
 	t := &cli.Table{Header: []string{"name", "dates", "last", "next", "file"}}
 	for _, r := range rows {
 		file := r.File
@@ -168,6 +162,8 @@ func printCalendars(a *cli.App, f *calendarFlags, rows []calendarRow) error {
 		}
 		t.Add(r.Name, fmt.Sprint(r.Dates), r.Last, strings.Join(r.Next, " "), file)
 	}
-	a.PrintTable(t, f.out)
-	return nil
+	return cli.PrintList(a, f.out, struct {
+		V         int           `json:"v"`
+		Calendars []calendarRow `json:"calendars"`
+	}{api.Version, rows}, rows, t)
 }

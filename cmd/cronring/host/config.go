@@ -93,11 +93,7 @@ func configShow(ctx context.Context, a *cli.App, out *cli.Output) error {
 	if err != nil {
 		return err
 	}
-	if out.Value == cli.FormJSON {
-		return a.PrintJSON(c)
-	}
-	a.PrintTable(settingTable("setting", c.Settings), out)
-	return nil
+	return cli.PrintList(a, out, c, c.Settings, settingTable("setting", c.Settings))
 }
 
 func configOfJob(ctx context.Context, a *cli.App, ref string, out *cli.Output) error {

@@ -108,13 +108,9 @@ func listEmissions(a *cli.App, ctx context.Context, out *cli.Output) error {
 	if err != nil {
 		return err
 	}
-	if out.Value == cli.FormJSON {
-		return a.PrintJSON(all)
-	}
 	t := &cli.Table{Header: []string{"event", "user", "times", "last"}}
 	for _, e := range all.Events {
 		t.Add(display.Text(e.Name), display.Text(e.User), strconv.FormatInt(e.Times, 10), a.FromNow(e.Last))
 	}
-	a.PrintTable(t, out)
-	return nil
+	return cli.PrintList(a, out, all, all.Events, t)
 }

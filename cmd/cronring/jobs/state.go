@@ -129,20 +129,14 @@ func newStateList(a *cli.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			loc := a.Location()
 			s, err := stateOf(a, cmd, job, "")
-			switch {
-			case err != nil:
+			if err != nil {
 				return err
-			case out.Value == cli.FormJSON:
-				return a.PrintJSON(s)
-			case out.Value == cli.FormJSONL:
-				return cli.PrintLines(a, s.Entries)
 			}
 			t := &cli.Table{Header: []string{"key", "bytes", "set"}}
 			for _, e := range s.Entries {
 				t.Add(e.Key, strconv.Itoa(e.Size), cli.FormatPlain(e.At, loc))
 			}
-			a.PrintTable(t, out)
-			return nil
+			return cli.PrintList(a, out, s, s.Entries, t)
 		},
 	}
 	job = addJob(a, cmd)

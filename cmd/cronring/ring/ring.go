@@ -157,12 +157,6 @@ func ringStatus(ctx context.Context, a *cli.App, out *cli.Output) error {
 		a.Infof("this host is in no ring: it runs all jobs of its own crontabs itself; see cronring-ring(7)")
 		return nil
 	}
-	if out.Value == cli.FormName {
-		for _, m := range r.Members {
-			a.Printf("%s\n", display.Text(m.Name))
-		}
-		return nil
-	}
 	if out.ForPeople() {
 		a.Printf("%s\n", ringLine(&r))
 	}

@@ -22,22 +22,12 @@ func actions(a *cli.App, cmd *cobra.Command, f *historyFlags, loc *time.Location
 	}
 	end := a.Page()
 	defer end()
-	switch f.out.Value {
-	case cli.FormJSON:
-		return a.PrintJSON(found)
-	case cli.FormJSONL:
-		return cli.PrintLines(a, found.Actions)
-	}
-	a.PrintTable(actionTable(found.Actions, f.out, loc), f.out)
-	return nil
+	return cli.PrintList(a, f.out, found, found.Actions, actionTable(found.Actions, f.out, loc))
 }
 
 func actionTable(all []job.Action, out *cli.Output, loc *time.Location) *cli.Table {
 	t := &cli.Table{Header: []string{"at", "who", "what", "subject", "before", "after", "why", "from", "uid"}}
-	form := cli.PlainTime
-	if out.ForPeople() {
-		form = "Mon 01-02 15:04:05"
-	}
+	form := out.TimeForm("Mon 01-02 15:04:05")
 	for _, x := range all {
 		uid := ""
 		if x.UID != nil {

@@ -83,14 +83,7 @@ func newBackfillList(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			switch out.Value {
-			case cli.FormJSON:
-				return a.PrintJSON(api.Backfills{V: api.Version, Backfills: found})
-			case cli.FormJSONL:
-				return cli.PrintLines(a, found)
-			}
-			a.PrintTable(backfillTable(found, out, loc), out)
-			return nil
+			return cli.PrintList(a, out, api.Backfills{V: api.Version, Backfills: found}, found, backfillTable(found, out, loc))
 		},
 	}
 	out = a.ListOutput(cmd, cli.FormTable, cli.FormWide, cli.FormPlain, cli.FormJSON, cli.FormJSONL)
@@ -289,10 +282,7 @@ func backfillLine(b *job.Backfill) string {
 }
 
 func backfillTable(found []job.Backfill, out *cli.Output, loc *time.Location) *cli.Table {
-	form := cli.PlainTime
-	if out.ForPeople() {
-		form = "Mon 2006-01-02 15:04:05"
-	}
+	form := out.TimeForm("Mon 2006-01-02 15:04:05")
 	t := &cli.Table{Header: []string{"id", "job", "state", "from", "to", "at", "started", "left-out", "failed", "overlap", "max-active", "by"}}
 	for i := range found {
 		b := &found[i]

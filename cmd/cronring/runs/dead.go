@@ -2,7 +2,6 @@ package runs
 
 import (
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -52,32 +51,13 @@ func dead(a *cli.App, cmd *cobra.Command, q api.DeadLetterQuery, out *cli.Output
 	if err != nil {
 		return err
 	}
-	return printDeadLetters(a, letters, out, loc)
-}
-
-func printDeadLetters(a *cli.App, letters []api.DeadLetter, out *cli.Output, loc *time.Location) error {
-	switch out.Value {
-	case cli.FormJSON:
-		return a.PrintJSON(api.DeadLetters{V: api.Version, List: letters})
-	case cli.FormJSONL:
-		return cli.PrintLines(a, letters)
-	case cli.FormName:
-		for _, l := range letters {
-			a.Printf("%d\n", l.Run.ID)
-		}
-		return nil
-	}
 	t := &cli.Table{Header: []string{"run", "job", "since", "due", "attempts", "end"}}
+	form := out.TimeForm(cli.LongTime)
 	for i := range letters {
 		l := &letters[i]
-		since, due := cli.FormatPlain(l.Since, loc), cli.FormatPlain(l.Run.Due, loc)
-		if out.ForPeople() {
-			since, due = l.Since.In(loc).Format(cli.LongTime), l.Run.Due.In(loc).Format(cli.LongTime)
-		}
-		t.Add(l.Run.ID.String(), string(l.Run.Job), since, due, strconv.Itoa(l.Run.Attempt), l.Run.ResultOrState())
+		t.Add(l.Run.ID.String(), string(l.Run.Job), cli.FormatTime(l.Since, form, loc), cli.FormatTime(l.Run.Due, form, loc), strconv.Itoa(l.Run.Attempt), l.Run.ResultOrState())
 	}
-	a.PrintTable(t, out)
-	return nil
+	return cli.PrintList(a, out, api.DeadLetters{V: api.Version, List: letters}, letters, t)
 }
 
 func newDeadRetry(a *cli.App) *cobra.Command {

@@ -79,27 +79,15 @@ func history(a *cli.App, cmd *cobra.Command, f *historyFlags) error {
 	}
 	end := a.Page()
 	defer end()
-	switch {
-	case f.out.Value == cli.FormJSON:
-		return a.PrintJSON(runs)
-	case f.out.Value == cli.FormJSONL && f.filter.Skipped:
-		return cli.PrintLines(a, runs.Skipped)
-	case f.out.Value == cli.FormJSONL:
-		return cli.PrintLines(a, runs.Runs)
-	case f.filter.Skipped:
-		a.PrintTable(skipTable(runs.Skipped, f.out, loc), f.out)
-	default:
-		a.PrintTable(runTable(a, runs.Runs, f.out, loc), f.out)
+	if f.filter.Skipped {
+		return cli.PrintList(a, f.out, runs, runs.Skipped, skipTable(runs.Skipped, f.out, loc))
 	}
-	return nil
+	return cli.PrintList(a, f.out, runs, runs.Runs, runTable(a, runs.Runs, f.out, loc))
 }
 
 func runTable(a *cli.App, runs []job.Run, out *cli.Output, loc *time.Location) *cli.Table {
 	t := &cli.Table{Header: []string{"run", "job", "due", "started", "outcome", "took", "trigger", "attempt", "by", "cpu", "memory", "read", "written", "note"}}
-	form := cli.PlainTime
-	if out.ForPeople() {
-		form = "Mon 01-02 15:04:05"
-	}
+	form := out.TimeForm("Mon 01-02 15:04:05")
 	for i := range runs {
 		r := &runs[i]
 		t.Add(r.ID.String(), string(r.Job), cli.FormatTime(r.Due, form, loc), cli.FormatTime(r.Started, form, loc), r.ResultOrState(), a.Took(r),
@@ -154,10 +142,7 @@ func runTone(r *job.Run) cli.Tone {
 
 func skipTable(skipped []job.Record, out *cli.Output, loc *time.Location) *cli.Table {
 	t := &cli.Table{Header: []string{"job", "due", "count", "reason", "detail"}}
-	form := cli.PlainTime
-	if out.ForPeople() {
-		form = "Mon 01-02 15:04:05"
-	}
+	form := out.TimeForm("Mon 01-02 15:04:05")
 	for _, r := range skipped {
 		reason := string(r.Reason)
 		if out.ForPeople() {

@@ -54,12 +54,6 @@ which time on they are counted.`,
 }
 
 func printStats(a *cli.App, st api.Stats, out *cli.Output, loc *time.Location) error {
-	switch out.Value {
-	case cli.FormJSON:
-		return a.PrintJSON(st)
-	case cli.FormJSONL:
-		return cli.PrintLines(a, st.Groups)
-	}
 	if out.ForPeople() && len(st.Groups) == 0 {
 		a.Infof("nothing ran since %s", st.Since.In(loc).Format(cli.LongTime))
 		return nil
@@ -71,8 +65,7 @@ func printStats(a *cli.App, st api.Stats, out *cli.Output, loc *time.Location) e
 	if out.ForPeople() && len(st.Groups) > 1 {
 		addStats(t, &st.All, "all", out)
 	}
-	a.PrintTable(t, out)
-	return nil
+	return cli.PrintList(a, out, st, st.Groups, t)
 }
 
 func addStats(t *cli.Table, g *api.StatsGroup, name string, out *cli.Output) {
