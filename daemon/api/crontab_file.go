@@ -75,14 +75,10 @@ const (
 )
 
 // FormatOf is the written form of a format.
-func FormatOf(f crontab.Format) string {
-	for word, format := range formats {
-		if format == f {
-			return word
-		}
-	}
-	return ""
-}
+func FormatOf(f crontab.Format) string { return [...]string{FormatUser, FormatSystem, FormatAnacron}[f] }
+
+// FamilyOf is the written form of a family.
+func FamilyOf(f crontab.Family) string { return [...]string{FamilyDebian, FamilyRHEL}[f] }
 
 // Config returns how to parse the text. zone finds the zones that it names.
 func (t *CrontabText) Config(zone func(string) (*time.Location, error)) crontab.Config {

@@ -33,27 +33,25 @@ func (a *App) Ask(question string) string {
 	return answer
 }
 
-// ReadAnswer reads one line byte by byte, as what follows may be the editor's.
+// ReadAnswer reads one line byte by byte, as what follows may be the editor's. It returns false at
+// the end of the input.
 func ReadAnswer(in io.Reader) (string, bool) {
 	var line []byte
 	one := make([]byte, 1)
-	for len(line) < maxAnswer {
+	for {
 		n, err := in.Read(one)
-		if n == 1 && one[0] == '\n' {
-			return strings.TrimSpace(string(line)), true
-		}
-		if n == 1 {
+		whole := n == 1 && one[0] == '\n'
+		if n == 1 && len(line) < maxAnswer {
 			line = append(line, one[0])
 		}
-		if err != nil {
+		if whole || err != nil {
 			return strings.TrimSpace(string(line)), len(line) > 0
 		}
 	}
-	return "", false
 }
 
-// maxAnswer is longer than any answer.
-const maxAnswer = 1 << 10
+// maxAnswer limits what is kept of a line, in bytes.
+const maxAnswer = 4 << 10
 
 // IsTerminal reports whether f is a terminal.
 func IsTerminal(f *os.File) bool {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -91,10 +92,8 @@ func (a *App) Daemon() *api.Client {
 		a.Client = api.DialWith(api.FindSocket(os.Getenv), a.Beside)
 	case a.Host != "":
 		a.Client = api.Through(a.Host+", through ssh", a.overSSH(a.Host))
-	case a.Socket != "":
-		a.Client = api.Dial(a.Socket)
 	default:
-		a.Client = api.Dial(api.FindSocket(os.Getenv))
+		a.Client = api.Dial(a.SocketPath())
 	}
 	if a.ReadOnly {
 		a.Client.ReadOnly()
@@ -104,6 +103,9 @@ func (a *App) Daemon() *api.Client {
 	}
 	return a.Client
 }
+
+// SocketPath returns the path of the socket of this host's daemon.
+func (a *App) SocketPath() string { return cmp.Or(a.Socket, api.FindSocket(os.Getenv)) }
 
 func (a *App) disconnect() {
 	if a.Client != nil {

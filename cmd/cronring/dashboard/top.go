@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
-	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/tui"
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/screen"
@@ -105,10 +104,6 @@ func top(a *cli.App, cmd *cobra.Command, f *topFlags) error {
 		return cli.UsageError("show the dashboard", "input and output have to be a terminal that can place its cursor (TERM="+os.Getenv("TERM")+")",
 			"cronring top --plain    or: cronring status")
 	}
-	socket := a.Socket
-	if socket == "" {
-		socket = api.FindSocket(os.Getenv)
-	}
 	preferred := settings.Open(settings.Path(os.Getenv))
 	look := tui.FindLook(tui.FlagPreferences{Color: a.Color.String(), ASCII: f.ascii, TTY: a.Terminal}, os.Getenv)
 	diagnostics := slices.Clone(preferred.Problems)
@@ -126,7 +121,7 @@ func top(a *cli.App, cmd *cobra.Command, f *topFlags) error {
 		diagnostics = append(diagnostics, err.Error())
 	}
 	world := screen.World{
-		Settings: preferred, Theme: look.Theme, Glyphs: look.Glyphs, Still: look.Still, Local: time.Local, Link: screen.Link{Socket: socket},
+		Settings: preferred, Theme: look.Theme, Glyphs: look.Glyphs, Still: look.Still, Local: time.Local, Link: screen.Link{Socket: a.SocketPath()},
 		ReadOnly: readOnly, Reach: a.ConnectionFlags(), Remote: a.Host, Commands: commands{a, f.root, readOnly},
 	}
 	if a.Demo {

@@ -65,7 +65,7 @@ func plain(a *cli.App, cmd *cobra.Command, readOnly string, root func(*cli.App) 
 	}
 	p := &plainTop{a: a, root: root, readOnly: readOnly, follows: "all"}
 	a.Printf("%s on %s: %s%s. Type help, or quit.\n", program, display.Text(s.Host), cli.Plural(s.Jobs, "job"), jobs.StateCounts(s.States))
-	events, lines, next := make(chan received), make(chan typed), make(chan struct{})
+	events, lines, next := make(chan received), make(chan string), make(chan struct{})
 	go follow(ctx, client, events)
 	go readLines(ctx, a.In, next, lines)
 	return p.loop(events, lines, next)
@@ -75,12 +75,6 @@ func plain(a *cli.App, cmd *cobra.Command, readOnly string, root func(*cli.App) 
 type received struct {
 	event api.Event
 	err   error
-}
-
-// typed is one line of the person's.
-type typed struct {
-	line string
-	err  error
 }
 
 func follow(ctx context.Context, client *api.Client, to chan<- received) {
@@ -99,43 +93,27 @@ func follow(ctx context.Context, client *api.Client, to chan<- received) {
 
 // readLines reads one line each time that it is asked for one, and not a byte
 // more: a command may want to ask the person something.
-func readLines(ctx context.Context, in io.Reader, next <-chan struct{}, to chan<- typed) {
+func readLines(ctx context.Context, in io.Reader, next <-chan struct{}, to chan<- string) {
+	defer close(to)
 	for {
 		select {
 		case <-next:
 		case <-ctx.Done():
 			return
 		}
-		line, err := readLine(in)
+		line, ok := cli.ReadAnswer(in)
+		if !ok {
+			return
+		}
 		select {
-		case to <- typed{line, err}:
+		case to <- line:
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// maxTyped bounds a line.
-const maxTyped = 4096
-
-func readLine(in io.Reader) (string, error) {
-	var line []byte
-	var one [1]byte
-	for {
-		n, err := in.Read(one[:])
-		if n == 1 && one[0] == '\n' {
-			return string(line), nil
-		}
-		if n == 1 && len(line) < maxTyped {
-			line = append(line, one[0])
-		}
-		if err != nil {
-			return string(line), err
-		}
-	}
-}
-
-func (p *plainTop) loop(events <-chan received, lines <-chan typed, next chan<- struct{}) error {
+func (p *plainTop) loop(events <-chan received, lines <-chan string, next chan<- struct{}) error {
 	ask := next
 	for {
 		p.a.Out.Flush()
@@ -147,9 +125,9 @@ func (p *plainTop) loop(events <-chan received, lines <-chan typed, next chan<- 
 				return e.err
 			}
 			p.printEvent(e.event)
-		case l := <-lines:
+		case line, ok := <-lines:
 			ask = next
-			if stop := p.answer(strings.TrimSpace(l.line)); stop || l.err != nil {
+			if !ok || p.answer(line) {
 				return nil
 			}
 		}

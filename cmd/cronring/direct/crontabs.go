@@ -83,11 +83,8 @@ func (d *HostCrontabs) CrontabText(ctx context.Context, file, user string) (api.
 	config := d.source.Config(at, false)
 	t := api.CrontabText{
 		CrontabFile: api.CrontabFile{File: at, User: who.Name},
-		Format:      api.FormatOf(config.Format), Family: api.FamilyDebian, Account: "root", Privileged: true, Zone: d.host.Zone.String(),
+		Format:      api.FormatOf(config.Format), Family: api.FamilyOf(config.Family), Account: "root", Privileged: true, Zone: d.host.Zone.String(),
 		Calendars: api.NewCalendars(config.Calendars),
-	}
-	if config.Family == crontab.RHEL {
-		t.Family = api.FamilyRHEL
 	}
 	if users {
 		old, err := d.Crontab(ctx, who.Name, false, false)

@@ -158,10 +158,7 @@ are cronring's own. With -n it prints them and runs nothing.`,
 			if err := a.ThisHostOnly("doctor"); err != nil {
 				return err
 			}
-			e := &examination{Machine: inventory.This(a.Now), kernel: thisKernel(), ask: a.Daemon().Status, askRing: a.Daemon().Ring, privileged: os.Geteuid() == 0}
-			if e.socket = a.Socket; e.socket == "" {
-				e.socket = api.FindSocket(os.Getenv)
-			}
+			e := &examination{Machine: inventory.This(a.Now), kernel: thisKernel(), ask: a.Daemon().Status, askRing: a.Daemon().Ring, privileged: os.Geteuid() == 0, socket: a.SocketPath()}
 			return doctor(cmd.Context(), a, e, f)
 		},
 	}

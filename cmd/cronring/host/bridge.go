@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -39,10 +38,7 @@ authorized_keys it restricts that key to talking to the daemon.`,
 }
 
 func bridge(ctx context.Context, a *cli.App) error {
-	path := a.Socket
-	if path == "" {
-		path = api.FindSocket(os.Getenv)
-	}
+	path := a.SocketPath()
 	connect := func(ctx context.Context) (net.Conn, error) { return api.Connect(ctx, path) }
 	if a.Beside != nil {
 		connect = a.Beside

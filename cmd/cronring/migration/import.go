@@ -190,7 +190,7 @@ func importHost(ctx context.Context, a *cli.App, m *inventory.Machine, sources [
 
 // report looks at all sources that are asked for.
 func report(ctx context.Context, m *inventory.Machine, sources []string) imported {
-	r := imported{V: api.Version, Family: familyName(m.Host.Family), Zone: m.Host.Zone.String()}
+	r := imported{V: api.Version, Family: api.FamilyOf(m.Host.Family), Zone: m.Host.Zone.String()}
 	crontabs := m.Crontabs(ctx)
 	if slices.Contains(sources, "cron") {
 		r.Cron = &importedCron{Settings: append(m.Settings(), m.PAMSetting()...), Silent: m.SilentScripts(), Crontabs: []importedCrontab{}}
@@ -208,13 +208,6 @@ func report(ctx context.Context, m *inventory.Machine, sources []string) importe
 		r.Timers = timers(ctx, m)
 	}
 	return r
-}
-
-func familyName(f crontab.Family) string {
-	if f == crontab.RHEL {
-		return "rhel"
-	}
-	return "debian"
 }
 
 func importCrontab(ctx context.Context, m *inventory.Machine, t *inventory.Crontab, again map[*crontab.Entry]string) importedCrontab {

@@ -57,10 +57,7 @@ func journalOf(ctx context.Context, a *cli.App, client *api.Client, ref string, 
 // The journal itself records the writer, so only lines of the daemon's user, the owner of
 // its socket, count.
 func journalArgs(a *cli.App, r *job.Run, since time.Time) ([]string, error) {
-	socket := a.Socket
-	if socket == "" {
-		socket = api.FindSocket(os.Getenv)
-	}
+	socket := a.SocketPath()
 	info, err := os.Stat(socket)
 	if err != nil {
 		return nil, cli.FileError(socket, err)

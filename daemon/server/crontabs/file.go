@@ -127,14 +127,11 @@ func (ed *Editor) ShowFile(ctx context.Context, c *call.Call) error {
 	answer := api.CrontabText{
 		V: api.Version, CrontabFile: ed.entryOf(p), Text: []byte(t.body), Sum: t.sum(),
 		Above:  strings.Count(t.raw[:len(t.raw)-len(t.body)], "\n"),
-		Format: api.FormatOf(config.Format), Family: api.FamilyDebian, Account: cmp.Or(config.User, config.Owner),
+		Format: api.FormatOf(config.Format), Family: api.FamilyOf(config.Family), Account: cmp.Or(config.User, config.Owner),
 		Privileged: config.Privileged, Zone: ed.zone().String(), StandsIn: config.StandIn, MaxEntries: config.MaxEntries, Calendars: api.NewCalendars(config.Calendars),
 	}
 	if ed.Blackouts != nil {
 		answer.Blackouts = api.NewBlackouts(ed.Blackouts())
-	}
-	if config.Family == crontab.RHEL {
-		answer.Family = api.FamilyRHEL
 	}
 	answer.Missing, answer.Entries = t.missing, len(file.Entries)
 	answer.Errors, answer.Warnings = Count(diagnostics)
