@@ -83,9 +83,6 @@ func checkDiagnostics(t *testing.T, text string, diagnostics []diagnostic.Diagno
 		if strings.ContainsFunc(d.Message+d.Fix, func(r rune) bool { return r < ' ' }) {
 			t.Fatalf("%q, %q: a control byte would reach the terminal", d.Message, d.Fix)
 		}
-		if excerpt := d.Excerpt(text); excerpt == "" || d.Column > 0 && !strings.Contains(excerpt, "^") {
-			t.Fatalf("%v: got excerpt %q", d, excerpt)
-		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/cronring/cronring/crontab/lex"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 )
@@ -28,8 +29,19 @@ const excerptSide = 60
 
 // PrintExcerpt shows the line, with carets under the place of the diagnostic.
 func (p *Printer) PrintExcerpt(d api.Diagnostic, line string) {
-	at := min(max(d.Column-1, 0), len(line))
-	end := min(at+max(d.Length, 1), len(line))
+	shown, carets := Excerpt(line, d.Column, d.Length)
+	p.Printf("      %s\n", shown)
+	if carets != "" {
+		p.Printf("      %s\n", p.Paint(SeverityTone[d.Severity], carets))
+	}
+}
+
+// Excerpt returns a line as a terminal can show it, cut if it is long, and the line below it with
+// carets under the bytes from a column on; "" for column 0.
+func Excerpt(line string, column, length int) (shown, carets string) {
+	line = strings.TrimPrefix(line, lex.ByteOrderMark) // columns do not count it
+	at := min(max(column-1, 0), len(line))
+	end := min(at+max(length, 1), len(line))
 	from, to := max(at-excerptSide, 0), min(at+excerptSide, len(line))
 	end = min(end, to)
 	before, marked, after := oneCellTabs(line[from:at]), oneCellTabs(line[at:end]), oneCellTabs(line[end:to])
@@ -39,10 +51,10 @@ func (p *Printer) PrintExcerpt(d api.Diagnostic, line string) {
 	if to < len(line) {
 		after += "..."
 	}
-	p.Printf("      %s%s%s\n", before, marked, after)
-	if d.Column > 0 {
-		p.Printf("      %s%s\n", strings.Repeat(" ", display.Width(before)), p.Paint(SeverityTone[d.Severity], strings.Repeat("^", max(display.Width(marked), 1))))
+	if column > 0 {
+		carets = strings.Repeat(" ", display.Width(before)) + strings.Repeat("^", max(display.Width(marked), 1))
 	}
+	return before + marked + after, carets
 }
 
 // oneCellTabs replaces tabs by blanks, so that carets align.

@@ -304,8 +304,9 @@ func (c *Program) showDiagnostic(name, text string, d crontab.Diagnostic) {
 	if !cli.IsTerminal(c.err) {
 		return
 	}
-	for part := range strings.Lines(d.Excerpt(text)) {
-		c.printf("    %s", display.Text(strings.TrimSuffix(part, "\n")))
+	if lines := strings.Split(text, "\n"); d.Line <= len(lines) {
+		shown, carets := cli.Excerpt(strings.TrimSuffix(lines[d.Line-1], "\r"), d.Column, d.Length)
+		c.printf("    %s", strings.TrimSuffix(shown+"\n    "+carets, "\n    "))
 	}
 	if d.Fix != "" {
 		c.printf("    fix: %s", display.Text(d.Fix))

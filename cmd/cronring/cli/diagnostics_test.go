@@ -1,0 +1,32 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestExcerptShowsPlace(t *testing.T) {
+	long := strings.Repeat("x", 300)
+	for _, tt := range []struct {
+		name, line     string
+		column, length int
+		shown, carets  string
+	}{
+		{"beginning", "61 * * * * x", 1, 2, "61 * * * * x", "^^"},
+		{"length 0 is one caret", "abc", 2, 0, "abc", " ^"},
+		{"tabs are blanks", "0\t24 * * * x", 3, 2, "0 24 * * * x", "  ^^"},
+		{"wide characters", "日本!", 7, 1, "日本!", "    ^"},
+		{"behind the end", "* * *", 6, 1, "* * *", "     ^"},
+		{"whole line", "abc", 0, 0, "abc", ""},
+		{"byte order mark is not shown", "\ufeff61 x", 1, 2, "61 x", "^^"},
+		{"long line is cut", long + "!" + long, 301, 1, "..." + long[:60] + "!" + long[:59] + "...", strings.Repeat(" ", 63) + "^"},
+	} {
+		shown, carets := Excerpt(tt.line, tt.column, tt.length)
+		if shown != tt.shown || carets != tt.carets {
+			t.Errorf("%s: got\n%q\n%q, want\n%q\n%q", tt.name, shown, carets, tt.shown, tt.carets)
+		}
+	}
+	if shown, carets := Excerpt("a\x1b[2J!\xff", 6, 1); strings.Contains(shown, "\x1b") || !strings.HasSuffix(carets, " ^") {
+		t.Errorf("control bytes: got %q, %q", shown, carets)
+	}
+}
