@@ -47,18 +47,27 @@ func (p *Printer) Progress(text func(time.Duration) string) (end func()) {
 	if !line.Shown {
 		return func() {}
 	}
+	stop := Repeat(ProgressPace, func(d time.Duration) { line.Put(text(d)) })
+	return func() {
+		stop()
+		line.Put("")
+	}
+}
+
+// Repeat calls do after each pace until the caller calls end, which waits for a call that is
+// active. do gets the time since the start.
+func Repeat(pace time.Duration, do func(time.Duration)) (end func()) {
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
-		ticker := time.NewTicker(ProgressPace)
+		ticker := time.NewTicker(pace)
 		defer ticker.Stop()
 		for begun := time.Now(); ; {
 			select {
 			case <-stop:
-				line.Put("")
 				return
 			case now := <-ticker.C:
-				line.Put(text(now.Sub(begun)))
+				do(now.Sub(begun))
 			}
 		}
 	}()

@@ -38,34 +38,17 @@ func withProgress(ctx context.Context, a *cli.App, client *api.Client, refs []st
 		p.after = found.Runs[0].ID
 	}
 	a.OnInterrupt(p.interrupted)
+	pace := progressLines
+	if p.line.Shown {
+		pace = cli.ProgressPace
+	}
 	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		p.watch(ctx)
-	}()
+	end := cli.Repeat(pace, func(time.Duration) { p.step(ctx) })
 	runs, err := wait()
 	cancel()
-	<-done
+	end()
 	p.line.Put("")
 	return runs, err
-}
-
-func (p *progress) watch(ctx context.Context) {
-	every := progressLines
-	if p.line.Shown {
-		every = cli.ProgressPace
-	}
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			p.step(ctx)
-		}
-	}
 }
 
 // live returns the active runs that the user waits for, the oldest first. After an error,
