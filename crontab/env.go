@@ -33,22 +33,11 @@ func (s *setting) lookup(name string) (string, bool) {
 }
 
 func (s *setting) list() []string {
-	last := map[string]string{}
-	var names []string // from the nearest up, so that each name's first place comes last
-	for ; s != nil; s = s.above {
-		if _, ok := last[s.name]; !ok {
-			last[s.name] = s.value
-		}
-		names = append(names, s.name)
+	list := []string{}
+	for s = s.compact(); s != nil; s = s.above {
+		list = append(list, s.name+"="+s.value)
 	}
-	slices.Reverse(names)
-	list := make([]string, 0, len(last))
-	for _, name := range names {
-		if value, ok := last[name]; ok {
-			list = append(list, name+"="+value)
-			delete(last, name)
-		}
-	}
+	slices.Reverse(list)
 	return list
 }
 
