@@ -52,16 +52,11 @@ func Union(sets ...*Dates) *Dates {
 		return sets[0]
 	}
 	var names []string
-	union := &Dates{}
+	var ranges []DateRange
 	for _, d := range sets {
-		names = append(names, d.name)
-		for i, days := range d.months {
-			at := d.first + i
-			union.add(monthOf(dayOfDate(at/12, time.Month(at%12+1), 1).count()), days)
-		}
+		names, ranges = append(names, d.name), append(ranges, d.Ranges()...)
 	}
-	union.name = strings.Join(names, ",")
-	return union
+	return NewDates(strings.Join(names, ","), ranges)
 }
 
 // add adds days of a month.

@@ -2,6 +2,7 @@ package timetable
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -173,13 +174,8 @@ func ParseYears(text string) (y Years, err error) {
 }
 
 func parseYear(text string) (year int, ok bool) {
-	if len(text) != 4 || strings.Trim(text, "0123456789") != "" {
-		return 0, false
-	}
-	for i := range len(text) {
-		year = year*10 + int(text[i]-'0')
-	}
-	return year, year >= firstYear && year <= LastYear
+	year, _ = strconv.Atoi(text)
+	return year, year >= firstYear && year <= LastYear && text == strconv.Itoa(year)
 }
 
 func (y *Years) has(year uint64) bool {

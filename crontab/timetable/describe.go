@@ -400,14 +400,10 @@ func (p *Period) perYear(year int) int {
 
 // locationOf returns the zone of s or of the schedule that it wraps, else UTC.
 func locationOf(s cron.Schedule) *time.Location {
-	for {
-		switch at := s.(type) {
-		case interface{ Zone() *Zone }:
-			return at.Zone().Location()
-		case interface{ Unwrap() cron.Schedule }:
-			s = at.Unwrap()
-		default:
-			return time.UTC
+	for at := range layers(s) {
+		if zoned, ok := at.(interface{ Zone() *Zone }); ok {
+			return zoned.Zone().Location()
 		}
 	}
+	return time.UTC
 }

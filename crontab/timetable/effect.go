@@ -65,7 +65,7 @@ func gapEffect(c Change, s cron.Schedule, named []time.Time) string {
 	if c.madeUp(s) {
 		return fmt.Sprintf("%s: it runs once at %s", wallTimes(named, "does not exist", "do not exist"), c.At.Format("15:04 -07:00"))
 	}
-	return fmt.Sprintf("%s: %s fewer that day", wallTimes(named, "does not exist", "do not exist"), runCount(len(named)))
+	return fmt.Sprintf("%s: %s fewer that day", wallTimes(named, "does not exist", "do not exist"), numbered(len(named), "run"))
 }
 
 func repeatEffect(c Change, s cron.Schedule, named []time.Time) string {
@@ -81,7 +81,7 @@ func repeatEffect(c Change, s cron.Schedule, named []time.Time) string {
 	case first == 0:
 		return twice + ": it runs the second time only"
 	}
-	return twice + ": it runs both times, " + runCount(second) + " more that day"
+	return twice + ": it runs both times, " + numbered(second, "run") + " more that day"
 }
 
 // wallTimes lists up to three local times, or the first and last of more,
@@ -98,11 +98,4 @@ func wallTimes(named []time.Time, one, several string) string {
 		return texts[0] + ".." + texts[n-1] + " " + several
 	}
 	return strings.Join(texts, ", ") + " " + several
-}
-
-func runCount(n int) string {
-	if n == 1 {
-		return "1 run"
-	}
-	return fmt.Sprintf("%d runs", n)
 }

@@ -351,16 +351,12 @@ func OutsideHours(s cron.Schedule) *Hours {
 
 // withinOf returns the part of s that limits it to hours, or nil.
 func withinOf(s cron.Schedule) *within {
-	for {
-		if w, ok := s.(*within); ok {
+	for at := range layers(s) {
+		if w, ok := at.(*within); ok {
 			return w
 		}
-		outer, ok := s.(interface{ Unwrap() cron.Schedule })
-		if !ok {
-			return nil
-		}
-		s = outer.Unwrap()
 	}
+	return nil
 }
 
 // Blackout is a time in which a host starts no jobs: on certain hours of the week,

@@ -18,16 +18,11 @@ func Identity(s cron.Schedule) string {
 	if d := DaysOf(s); d != nil {
 		b.WriteString(d.identity() + ";")
 	}
-	for s != nil {
-		b.WriteString(strings.Join(strings.Fields(fmt.Sprint(s)), " ") + ";")
-		if zoned, ok := s.(interface{ Zone() *Zone }); ok {
+	for at := range layers(s) {
+		b.WriteString(strings.Join(strings.Fields(fmt.Sprint(at)), " ") + ";")
+		if zoned, ok := at.(interface{ Zone() *Zone }); ok {
 			b.WriteString(zoned.Zone().identity())
 		}
-		outer, ok := s.(interface{ Unwrap() cron.Schedule })
-		if !ok {
-			break
-		}
-		s = outer.Unwrap()
 	}
 	return b.String()
 }

@@ -2,6 +2,7 @@ package timetable
 
 import (
 	"fmt"
+	"iter"
 	"math/bits"
 	"time"
 
@@ -56,31 +57,37 @@ func (a afterEnd) String() string         { return "delay=" + DurationText(a.del
 // runs after a gap what the gap skipped, and only once in a repeated hour; see
 // Schedule. Schedules of types from other packages are not fixed-time.
 func FixedTime(s cron.Schedule) bool {
-	for {
-		switch at := s.(type) {
+	for at := range layers(s) {
+		switch at := at.(type) {
 		case *Schedule:
 			return !at.Wildcard()
 		case *once:
 			return true
-		case interface{ Unwrap() cron.Schedule }:
-			s = at.Unwrap()
-		default:
-			return false
 		}
 	}
+	return false
 }
 
 // PassesOf returns the passes of a local minute at which s, or the schedule that
 // it wraps, occurs. It is PassEach for schedules that do not depend on local time.
 func PassesOf(s cron.Schedule) Passes {
-	for {
-		switch at := s.(type) {
-		case *Schedule:
-			return at.passes
-		case interface{ Unwrap() cron.Schedule }:
-			s = at.Unwrap()
-		default:
-			return PassEach
+	for at := range layers(s) {
+		if fields, ok := at.(*Schedule); ok {
+			return fields.passes
+		}
+	}
+	return PassEach
+}
+
+// layers returns s, the schedule that it wraps, and so on.
+func layers(s cron.Schedule) iter.Seq[cron.Schedule] {
+	return func(yield func(cron.Schedule) bool) {
+		for s != nil && yield(s) {
+			outer, ok := s.(interface{ Unwrap() cron.Schedule })
+			if !ok {
+				return
+			}
+			s = outer.Unwrap()
 		}
 	}
 }
@@ -170,18 +177,15 @@ func NoDay(s cron.Schedule) bool {
 
 // filtered returns the schedule that may have a filter: s, or what it wraps; or nil.
 func filtered(s cron.Schedule) *Schedule {
-	for {
-		switch at := s.(type) {
+	for at := range layers(s) {
+		switch at := at.(type) {
 		case *Schedule:
 			return at
 		case *dated:
 			return at.minutes
-		case interface{ Unwrap() cron.Schedule }:
-			s = at.Unwrap()
-		default:
-			return nil
 		}
 	}
+	return nil
 }
 
 // At returns a schedule that occurs once, at t. It is fixed-time.

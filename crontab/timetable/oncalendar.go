@@ -43,8 +43,8 @@ func (s *Schedule) OnCalendar() []string {
 // exact is false if s requires both: the fields have only its weekdays then. fields
 // is "" if no five fields can express s. An interval is in the fields of UTC.
 func CronFields(s cron.Schedule) (fields string, zone *Zone, exact bool) {
-	for {
-		switch at := s.(type) {
+	for at := range layers(s) {
+		switch at := at.(type) {
 		case *Schedule:
 			if at.Never() {
 				return "", nil, false
@@ -61,12 +61,9 @@ func CronFields(s cron.Schedule) (fields string, zone *Zone, exact bool) {
 		case *every:
 			fields = at.fields()
 			return fields, NewZone(nil), fields != ""
-		case interface{ Unwrap() cron.Schedule }:
-			s = at.Unwrap()
-		default:
-			return "", nil, false
 		}
 	}
+	return "", nil, false
 }
 
 // fields returns the five fields of an interval in UTC, or "" if it has none: if it is
