@@ -99,15 +99,7 @@ func (e *edges) add(job string, outcome Outcomes) error {
 func parseAfter(text string) (starters, error) {
 	var e edges
 	for item := range strings.SplitSeq(text, ",") {
-		name, word, given := strings.Cut(item, ":")
-		outcome := OutcomeOK
-		if given {
-			var err error
-			if outcome, err = oneOf(word, outcomes); err != nil {
-				return starters{}, err
-			}
-		}
-		if err := e.add(name, outcome); err != nil {
+		if _, err := e.addItem(item); err != nil {
 			return starters{}, err
 		}
 	}
@@ -117,19 +109,7 @@ func parseAfter(text string) (starters, error) {
 // starters parses a value of after= or on= once for all entries below a default, because a
 // default may list a thousand jobs and apply to half a million entries.
 func (p *Plan) starters(key, value string, read func(string) (starters, error)) (starters, error) {
-	item := key + "=" + value
-	if known, ok := p.shared.starters[item]; ok {
-		return known, nil
-	}
-	s, err := read(value)
-	if err != nil {
-		return starters{}, err
-	}
-	if p.shared.starters == nil {
-		p.shared.starters = map[string]starters{}
-	}
-	p.shared.starters[item] = s
-	return s, nil
+	return cached(&p.shared.starters, key+"="+value, func() (starters, error) { return read(value) })
 }
 
 func (p *Plan) setAfter(value string) error {

@@ -65,7 +65,7 @@ func parseOn(text string) (starters, error) {
 		var err error
 		switch name, isJob := strings.CutPrefix(item, "job:"); {
 		case isJob:
-			further, err = e.addOn(name)
+			further, err = e.addItem(name)
 		case further && outcomes[item] != 0:
 			e.list[len(e.list)-1].Outcomes |= outcomes[item]
 		default:
@@ -81,8 +81,8 @@ func parseOn(text string) (starters, error) {
 	return starters{e.list, &t}, nil
 }
 
-// addOn adds NAME or NAME:outcome, and reports whether it has an outcome.
-func (e *edges) addOn(text string) (given bool, err error) {
+// addItem adds NAME or NAME:outcome, and reports whether it has an outcome.
+func (e *edges) addItem(text string) (given bool, err error) {
 	name, word, given := strings.Cut(text, ":")
 	outcome := OutcomeOK
 	if given {

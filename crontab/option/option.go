@@ -243,47 +243,46 @@ func (p *Plan) setZone(name string) error {
 // Notifies reports whether an entry sends notifications for an event.
 func (o *Options) Notifies(on Notices) bool { return len(o.Notify) > 0 && o.NotifyOn&on != 0 }
 
+// cached returns the value of a key, which compute returns the first time.
+func cached[K comparable, V any](known *map[K]V, key K, compute func() (V, error)) (V, error) {
+	if v, ok := (*known)[key]; ok {
+		return v, nil
+	}
+	v, err := compute()
+	if err != nil {
+		return v, err
+	}
+	if *known == nil {
+		*known = map[K]V{}
+	}
+	(*known)[key] = v
+	return v, nil
+}
+
 // dates returns the dates of calendars with commas between their names. Equal
 // names return one value, so that schedules can be shared.
 func (p *Plan) dates(names string) (*timetable.Dates, error) {
-	if d, ok := p.shared.dates[names]; ok {
-		return d, nil
-	}
-	var sets []*timetable.Dates
-	for name := range strings.SplitSeq(names, ",") {
-		c, ok := p.shared.Calendars[name]
-		switch {
-		case name == timetable.WeekendCalendar:
-			c.Dates = timetable.Weekends()
-		case !ok:
-			return nil, fmt.Errorf("the calendar %s is not in the configuration ([calendar.NAME])", diagnostic.Quote(name))
-		case c.Dates == nil:
-			return nil, fmt.Errorf("the calendar %s cannot be read: %s", diagnostic.Quote(name), c.Unread)
+	return cached(&p.shared.dates, names, func() (*timetable.Dates, error) {
+		var sets []*timetable.Dates
+		for name := range strings.SplitSeq(names, ",") {
+			c, ok := p.shared.Calendars[name]
+			switch {
+			case name == timetable.WeekendCalendar:
+				c.Dates = timetable.Weekends()
+			case !ok:
+				return nil, fmt.Errorf("the calendar %s is not in the configuration ([calendar.NAME])", diagnostic.Quote(name))
+			case c.Dates == nil:
+				return nil, fmt.Errorf("the calendar %s cannot be read: %s", diagnostic.Quote(name), c.Unread)
+			}
+			sets = append(sets, c.Dates)
 		}
-		sets = append(sets, c.Dates)
-	}
-	if p.shared.dates == nil {
-		p.shared.dates = map[string]*timetable.Dates{}
-	}
-	union := timetable.Union(sets...)
-	p.shared.dates[names] = union
-	return union, nil
+		return timetable.Union(sets...), nil
+	})
 }
 
 // spans reads a list of times once for all entries.
 func (p *Plan) spans(text string) (*timetable.Spans, error) {
-	if s, ok := p.shared.spans[text]; ok {
-		return s, nil
-	}
-	s, err := timetable.ParseSpans(text)
-	if err != nil {
-		return nil, err
-	}
-	if p.shared.spans == nil {
-		p.shared.spans = map[string]*timetable.Spans{}
-	}
-	p.shared.spans[text] = s
-	return s, nil
+	return cached(&p.shared.spans, text, func() (*timetable.Spans, error) { return timetable.ParseSpans(text) })
 }
 
 // hoursKey contains everything that determines the hours.
@@ -298,15 +297,9 @@ func (p *Plan) SettleHours() {
 	if p.window == nil && p.blackout == nil {
 		return
 	}
-	key := hoursKey{p.window, p.blackout, p.Zone}
-	h := p.shared.hours[key]
-	if h == nil {
-		h = timetable.NewHours(p.window, p.blackout, p.Zone)
-		if p.shared.hours == nil {
-			p.shared.hours = map[hoursKey]*timetable.Hours{}
-		}
-		p.shared.hours[key] = h
-	}
+	h, _ := cached(&p.shared.hours, hoursKey{p.window, p.blackout, p.Zone}, func() (*timetable.Hours, error) {
+		return timetable.NewHours(p.window, p.blackout, p.Zone), nil
+	})
 	p.Hours, p.Modifiers.Hours, p.Modifiers.Wait = h, h, p.WaitOutside
 }
 
