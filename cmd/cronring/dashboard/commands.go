@@ -69,13 +69,14 @@ func (c commands) Changes(words []string) bool {
 // Follows reports whether a command has a flag with which it prints while something runs, or prints
 // events.
 func (c commands) Follows(words []string) bool {
+	return isOneOf([]string{"report events"}, words) || c.have(words, "watch", "follow", "wait")
+}
+
+// have reports whether words are a command with one of these flags.
+func (c commands) have(words []string, flags ...string) bool {
 	app := *c.a
 	cmd, rest, err := c.root(&app).Find(words)
-	if err != nil || cmd.ParseFlags(rest) != nil {
-		return false
-	}
-	changed := func(flag string) bool { return cmd.Flags().Changed(flag) }
-	return isOneOf([]string{"report events"}, words) || slices.ContainsFunc([]string{"watch", "follow", "wait"}, changed)
+	return err == nil && cmd.ParseFlags(rest) == nil && slices.ContainsFunc(flags, cmd.Flags().Changed)
 }
 
 // Run runs a command on the daemon that is shown. It cannot ask questions: the dashboard has asked.

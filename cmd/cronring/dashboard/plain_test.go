@@ -35,7 +35,7 @@ func TestTypedCommandsGoToTheHostThatIsShown(t *testing.T) {
 		root.AddCommand(list)
 		return root
 	}
-	(&plainTop{a: a, root: root}).command([]string{"list"})
+	(&plainTop{commands: commands{a: a, root: root}}).command([]string{"list"})
 	if text, err := os.ReadFile(asked); err != nil || !strings.Contains(string(text), "-- far cronring bridge") {
 		t.Errorf("ssh was called with %q, %v, want the host far", text, err)
 	}

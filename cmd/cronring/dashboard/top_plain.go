@@ -21,10 +21,8 @@ import (
 // the commands of the command line as answers to what is typed. Nothing is drawn,
 // moved or repainted, so that a screen reader can follow.
 type plainTop struct {
-	a        *cli.App
-	root     func(*cli.App) *cobra.Command
-	readOnly string
-	follows  string // which ends of runs are printed: all, failed or off
+	commands
+	follows string // which ends of runs are printed: all, failed or off
 }
 
 // lookOnly are the commands that change nothing.
@@ -63,7 +61,7 @@ func plain(a *cli.App, cmd *cobra.Command, readOnly string, root func(*cli.App) 
 		a.Printf("%s\n", display.Text(s.NoDaemon))
 		program = "cron"
 	}
-	p := &plainTop{a: a, root: root, readOnly: readOnly, follows: "all"}
+	p := &plainTop{commands{a, root, readOnly}, "all"}
 	a.Printf("%s on %s: %s%s. Type help, or quit.\n", program, display.Text(s.Host), cli.Plural(s.Jobs, "job"), jobs.StateCounts(s.States))
 	events, lines, next := make(chan received), make(chan string), make(chan struct{})
 	go follow(ctx, client, events)
@@ -147,9 +145,9 @@ func (p *plainTop) answer(line string) bool {
 	case words[0] == "follow" && len(words) == 2 && slices.Contains([]string{"all", "failed", "off"}, words[1]):
 		p.follows = words[1]
 		p.a.Printf("following: %s\n", words[1])
-	case isOneOf(unending, words), watches(words):
+	case isOneOf(unending, words), p.have(words, "watch"):
 		p.a.Printf("%s never ends: run it in another shell\n", display.Text(strings.Join(words, " ")))
-	case p.readOnly != "" && !isOneOf(lookOnly, words):
+	case p.readOnly != "" && p.Changes(words):
 		p.a.Printf("%s: %s\n", display.Text(words[0]), p.readOnly)
 	default:
 		p.command(words)
@@ -162,14 +160,6 @@ func isOneOf(commands, words []string) bool {
 	return slices.ContainsFunc(commands, func(command string) bool {
 		name := strings.Fields(command)
 		return slices.Equal(name, words[:min(len(name), len(words))])
-	})
-}
-
-// watches reports whether a command would run endlessly because of --watch.
-func watches(words []string) bool {
-	return slices.Contains([]string{"list", "ls", "status"}, words[0]) && slices.ContainsFunc(words[1:], func(word string) bool {
-		letters, flag := strings.CutPrefix(word, "-")
-		return word == "--watch" || flag && !strings.HasPrefix(letters, "-") && strings.Contains(letters, "w")
 	})
 }
 
