@@ -1,6 +1,7 @@
 package crontabs
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -76,11 +77,7 @@ func add(a *cli.App, cmd *cobra.Command, expr, command string, f *addFlags) erro
 func (c *Change) append(expr, command string, f *addFlags) error {
 	columns := []string{expr}
 	if c.config.Format == crontab.System {
-		account := f.user
-		if account == "" {
-			account = "root"
-		}
-		columns = append(columns, account)
+		columns = append(columns, cmp.Or(f.user, "root"))
 	}
 	if c.config.Format == crontab.Anacron {
 		return cli.UsageError("add to "+c.Old.File, "its lines have no time fields, but a period and a delay", "cronring edit "+c.Old.File)

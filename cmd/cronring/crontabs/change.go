@@ -20,7 +20,6 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/direct"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/draft"
-	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
@@ -127,21 +126,27 @@ func (c *Change) review(now time.Time) (*crontab.File, []review.Difference, erro
 	return file, found, nil
 }
 
-// readCrontab finds a crontab by its absolute path, or by the name that the daemon uses: a
-// daemon started with relative names keeps them.
+// readCrontab reads the crontab at a path, or that of a user.
 func readCrontab(ctx context.Context, by changer, file, user string) (api.CrontabText, error) {
+	return atPath(file, func(file string) (api.CrontabText, error) { return by.CrontabText(ctx, file, user) })
+}
+
+// atPath calls do with the absolute path of a crontab, or if there is none with the name as it is: a
+// daemon started with relative names keeps them.
+func atPath[T any](file string, do func(file string) (T, error)) (T, error) {
 	if file == "" || filepath.IsAbs(file) {
-		return by.CrontabText(ctx, file, user)
+		return do(file)
 	}
 	whole, err := filepath.Abs(file)
 	if err != nil {
-		return api.CrontabText{}, cli.FileError(file, err)
+		var none T
+		return none, cli.FileError(file, err)
 	}
-	t, err := by.CrontabText(ctx, whole, user)
+	t, err := do(whole)
 	if api.KindOf(err) != api.NotFound {
 		return t, err
 	}
-	if named, again := by.CrontabText(ctx, file, user); again == nil {
+	if named, again := do(file); again == nil {
 		return named, nil
 	}
 	return t, err
@@ -274,16 +279,6 @@ func joinWords(words []string) string {
 		return words[0]
 	}
 	return cli.ShellLine(words)
-}
-
-// keys are the options that entries can have, for hints.
-func optionKeys() []string {
-	var keys []string
-	for _, spec := range option.Vocabulary() {
-		keys = append(keys, spec.Key)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // escapePercent escapes each %, which would end the command in cron. An escaped one stays.

@@ -2,6 +2,7 @@ package crontabs
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,7 +100,7 @@ func edit(ctx context.Context, a *cli.App, file string, f *editFlags) error {
 		start = []byte(crontab1.FirstLines)
 	}
 	terminal := crontab1.New()
-	if editor := f.choice(); editor != "" {
+	if editor := cmp.Or(f.editor, os.Getenv("CRONRING_EDITOR")); editor != "" {
 		terminal.Env = func(name string) string {
 			if name == "VISUAL" {
 				return editor
@@ -113,14 +114,6 @@ func edit(ctx context.Context, a *cli.App, file string, f *editFlags) error {
 	}
 	defer d.Close()
 	return editRounds(ctx, a, c, terminal, d, f)
-}
-
-// choice is the editor that was asked for before the usual ones.
-func (f *editFlags) choice() string {
-	if f.editor != "" {
-		return f.editor
-	}
-	return os.Getenv("CRONRING_EDITOR")
 }
 
 // editError is an error of the part that is shared with crontab(1), in this

@@ -2,13 +2,11 @@ package crontabs
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
-	"github.com/cronring/cronring/crontab/diagnostic"
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/display"
 )
@@ -66,19 +64,18 @@ func set(a *cli.App, cmd *cobra.Command, ref string, settings []string, f *chang
 // implement: the entry would be held, or run without them.
 func checkOption(setting string) error {
 	key, value, ok := strings.Cut(setting, "=")
-	vocabulary := option.Vocabulary()
-	known := slices.IndexFunc(vocabulary, func(s option.Spec) bool { return s.Key == key })
+	spec := option.Find(key)
 	switch {
-	case !ok && known >= 0:
-		return cli.UsageError(fmt.Sprintf("set %q", setting), "it has no value: "+key+" accepts "+vocabulary[known].Values,
+	case !ok && spec != nil:
+		return cli.UsageError(fmt.Sprintf("set %q", setting), "it has no value: "+key+" accepts "+spec.Values,
 			"cronring set JOB "+key+"=VALUE    or to remove it: "+key+"=")
 	case !ok:
 		return cli.UsageError(fmt.Sprintf("set %q", setting), "it is not written KEY=VALUE", "cronring options")
-	case strings.HasPrefix(key, "x-") || value == "" || known >= 0:
+	case strings.HasPrefix(key, "x-") || value == "" || spec != nil:
 		return nil
 	}
 	fix := "man cronring-options"
-	if near := diagnostic.Nearest(key, optionKeys()); near != "" {
+	if near := option.NearestKey(key); near != "" {
 		fix = "cronring set JOB " + display.Quote(near+"="+value) + "    or see: " + fix
 	}
 	return cli.UsageError(fmt.Sprintf("set %q: no such option", key), "", fix)

@@ -2,9 +2,7 @@ package crontabs
 
 import (
 	"cmp"
-	"context"
 	"fmt"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -36,7 +34,10 @@ Everybody restores their own crontab; root all, and system tables.`,
 					return cli.UsageError("undo to revision "+args[0]+" of "+of, "a revision belongs to one crontab already", "cronring undo "+args[0])
 				}
 			}
-			done, err := undo(cmd.Context(), a.Daemon(), r)
+			done, err := atPath(r.File, func(file string) (api.Installed, error) {
+				r.File = file
+				return a.Daemon().Undo(cmd.Context(), r)
+			})
 			if err == nil {
 				printUndone(a, done)
 			}
@@ -50,27 +51,6 @@ Everybody restores their own crontab; root all, and system tables.`,
 	a.AddQuiet(cmd)
 	cmd.AddCommand(newUndoList(a), newUndoShow(a))
 	return cmd
-}
-
-// undo finds a file as readCrontab does: by its whole path, or by the name that the
-// daemon was given.
-func undo(ctx context.Context, client *api.Client, r api.UndoRequest) (api.Installed, error) {
-	named := r
-	if r.File != "" {
-		whole, err := filepath.Abs(r.File)
-		if err != nil {
-			return api.Installed{}, cli.FileError(r.File, err)
-		}
-		r.File = whole
-	}
-	done, err := client.Undo(ctx, r)
-	if api.KindOf(err) != api.NotFound || named.File == r.File {
-		return done, err
-	}
-	if done, again := client.Undo(ctx, named); again == nil {
-		return done, nil
-	}
-	return done, err
 }
 
 func printUndone(a *cli.App, done api.Installed) {
