@@ -39,8 +39,8 @@ func help(a *cli.App, root *cobra.Command, args []string) error {
 		return found.Help()
 	}
 	if len(args) == 1 {
-		if o, ok := analysis.FindOption(args[0]); ok {
-			analysis.PrintOption(a, &o)
+		if o := analysis.FindOption(args[0]); o != nil {
+			analysis.PrintOption(a, o)
 			return nil
 		}
 		if p, ok := findPage(manual(root), "", args[0]); ok {

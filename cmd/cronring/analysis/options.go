@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
-	"github.com/cronring/cronring/crontab/diagnostic"
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/api"
 )
@@ -29,14 +28,14 @@ This needs no daemon. cronringd and this command read the same table.`,
 				listOptions(a)
 			}
 			for i, name := range args {
-				o, ok := FindOption(name)
-				if !ok {
+				o := FindOption(name)
+				if o == nil {
 					return unknownOption(name)
 				}
 				if i > 0 {
 					a.Printf("\n")
 				}
-				PrintOption(a, &o)
+				PrintOption(a, o)
 			}
 			return nil
 		},
@@ -55,21 +54,16 @@ func optionNames() (names []string) {
 func unknownOption(name string) error {
 	key, _, _ := strings.Cut(name, "=")
 	fix := "cronring options"
-	if near := diagnostic.Nearest(key, optionNames()); near != "" {
+	if near := option.NearestKey(key); near != "" {
 		fix = "cronring options " + near + "    or see: " + fix
 	}
 	return &api.Error{Kind: api.NotFound, What: "cannot describe the option " + key, Why: "there is no such option", Fix: fix}
 }
 
-// FindOption returns the option with a name, which can have "=" and a value.
-func FindOption(name string) (option.Spec, bool) {
+// FindOption returns the option with a name, which can have "=" and a value; or nil.
+func FindOption(name string) *option.Spec {
 	key, _, _ := strings.Cut(name, "=")
-	for _, o := range option.Vocabulary() {
-		if o.Key == key {
-			return o, true
-		}
-	}
-	return option.Spec{}, false
+	return option.Find(key)
 }
 
 // PrintOption describes an option.
