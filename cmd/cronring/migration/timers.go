@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -56,13 +57,11 @@ func timers(ctx context.Context, m *inventory.Machine) []timer {
 		}
 	}
 	var list []timer
-	for name, path := range paths {
-		if masked(m, path) || alias(m, path) {
-			continue
+	for _, name := range slices.Sorted(maps.Keys(paths)) {
+		if path := paths[name]; !masked(m, path) && !alias(m, path) {
+			list = append(list, readTimer(m, name, path))
 		}
-		list = append(list, readTimer(m, name, path))
 	}
-	slices.SortFunc(list, func(a, b timer) int { return cmp.Compare(a.Unit, b.Unit) })
 	addElapsed(ctx, m, list)
 	return list
 }
@@ -160,12 +159,7 @@ func readUnit(m *inventory.Machine, name, path string) (unit, error) {
 			dropIns[filepath.Base(path)] = path
 		}
 	}
-	names := make([]string, 0, len(dropIns))
-	for name := range dropIns {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(dropIns)) {
 		if text, err := m.Read(m.HostPath(dropIns[name])); err == nil {
 			u = append(u, parseUnit(text)...)
 		}
@@ -267,9 +261,9 @@ func (t *timer) translate(name string, u, service unit) {
 		}
 		own := slices.Clone(options)
 		if jitter := min(delay, longestJitter(c.spec)); jitter > 0 {
-			own = append(own, "jitter="+optionSpan(jitter))
+			own = append(own, "jitter="+timetable.DurationText(jitter))
 			if jitter < delay {
-				t.Loses = append(t.Loses, "the random delay is at most "+optionSpan(jitter)+", because it must be shorter than the time between two starts")
+				t.Loses = append(t.Loses, "the random delay is at most "+timetable.DurationText(jitter)+", because it must be shorter than the time between two starts")
 			}
 		}
 		if c.zone != "" {
@@ -360,18 +354,6 @@ func timeSpan(text string) (time.Duration, error) {
 		rest = rest[len(m[0]):]
 	}
 	return total, nil
-}
-
-// optionSpan writes a duration as a #@ option takes it.
-func optionSpan(d time.Duration) string {
-	text := d.String()
-	if d >= time.Minute && d%time.Minute == 0 {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if d >= time.Hour && d%time.Hour == 0 {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
 }
 
 // addElapsed reads from systemd, if it runs, when each timer elapses next.
