@@ -55,7 +55,7 @@ func BenchmarkParse(b *testing.B) {
 		perLine(b)
 	})
 	b.Run("fields", func(b *testing.B) {
-		report := func(int, int, diagnostic.Code, diagnostic.Severity, string, string) {}
+		report := func(int, int, diagnostic.Code, string, string) {}
 		for b.Loop() {
 			for _, spec := range specs {
 				if _, _, ok := timetable.ParseFields(spec, 0, 0, report); !ok {

@@ -17,7 +17,7 @@ type Source struct {
 	Name        string
 	Diagnostics []diagnostic.Diagnostic
 	Dropped     bool               // diagnostics beyond maxDiagnostics
-	Reporter    timetable.Reporter // reportAs, bound once
+	Reporter    timetable.Reporter // Report, bound once
 
 	// The current line.
 	Text      string     // without its line end
@@ -31,7 +31,7 @@ type Source struct {
 // New returns the source for the file with that name.
 func New(name string) *Source {
 	s := &Source{Name: name}
-	s.Reporter = s.reportAs
+	s.Reporter = s.Report
 	return s
 }
 
@@ -54,20 +54,16 @@ func (s *Source) TrimReturn(line string) string {
 
 // Report adds a diagnostic about length bytes of the current line, from byte at.
 func (s *Source) Report(at, length int, code diagnostic.Code, message, fix string) {
-	s.reportAs(at, length, code, code.Severity(), message, fix)
+	line, column, length := s.spot(at, length)
+	s.Add(diagnostic.Diagnostic{
+		Line: line, Column: column, Length: length,
+		Code: code, Severity: code.Severity(), Message: message, Fix: fix,
+	})
 }
 
 // ReportLine adds a diagnostic about a whole line.
 func (s *Source) ReportLine(line int, code diagnostic.Code, message, fix string) {
 	s.Add(diagnostic.Diagnostic{Line: line, Code: code, Severity: code.Severity(), Message: message, Fix: fix})
-}
-
-func (s *Source) reportAs(at, length int, code diagnostic.Code, severity diagnostic.Severity, message, fix string) {
-	line, column, length := s.spot(at, length)
-	s.Add(diagnostic.Diagnostic{
-		Line: line, Column: column, Length: length,
-		Code: code, Severity: severity, Message: message, Fix: fix,
-	})
 }
 
 func (s *Source) Add(d diagnostic.Diagnostic) {

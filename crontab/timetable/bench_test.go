@@ -106,7 +106,7 @@ func BenchmarkParseFields(b *testing.B) {
 	b.ReportAllocs()
 	i := 0
 	for b.Loop() {
-		_, _, ok := ParseFields(benchSpecs[i], 0, 1, func(int, int, diagnostic.Code, diagnostic.Severity, string, string) {})
+		_, _, ok := ParseFields(benchSpecs[i], 0, 1, func(int, int, diagnostic.Code, string, string) {})
 		if !ok {
 			b.Fatal(benchSpecs[i])
 		}

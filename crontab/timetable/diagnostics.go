@@ -47,12 +47,12 @@ func (r *fieldReader) fail(from, to int, code diagnostic.Code, message, fix stri
 	if !ok {
 		m = mistake{from, to, code, message, fix}
 	}
-	r.report(m.from, m.to-m.from, m.code, diagnostic.Error, diagnostic.Harmless(m.message), diagnostic.Harmless(m.fix))
+	r.report(m.from, m.to-m.from, m.code, m.message, m.fix)
 	return false
 }
 
 func (r *fieldReader) warn(from, to int, code diagnostic.Code, message, fix string) {
-	r.report(from, to-from, code, diagnostic.Warning, diagnostic.Harmless(message), diagnostic.Harmless(fix))
+	r.report(from, to-from, code, message, fix)
 }
 
 func (r *fieldReader) failMissing() bool {

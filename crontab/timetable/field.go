@@ -54,7 +54,7 @@ var fieldKinds = [5]fieldKind{
 }
 
 // Reporter receives a diagnostic about length bytes of the line, from byte col.
-type Reporter = func(col, length int, code diagnostic.Code, sev diagnostic.Severity, message, fix string)
+type Reporter = func(col, length int, code diagnostic.Code, message, fix string)
 
 // ParseFields reads five fields from line, starting at byte at, and returns their
 // values and the end of the fifth field. It stops at the first error, with ok
@@ -352,7 +352,7 @@ func ParseNickname(line string, at int, report Reporter) (f FieldSet, end int, r
 			return nicknames[i].fields, end, false, true
 		}
 	}
-	report(at, end-at, codeNickname, diagnostic.Error, diagnostic.Harmless(fmt.Sprintf("nickname %s is unknown", word)), diagnostic.Harmless(nicknameFix(line[at:], word)))
+	report(at, end-at, codeNickname, fmt.Sprintf("nickname %s is unknown", word), nicknameFix(line[at:], word))
 	return f, end, false, false
 }
 

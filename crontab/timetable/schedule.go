@@ -130,9 +130,9 @@ func (f *FieldSet) dayRule() dayRule {
 // Error, and for @reboot, which has no time.
 func ParseSchedule(spec string, zone *Zone, seed uint64) (*Schedule, []diagnostic.Diagnostic) {
 	var diagnostics []diagnostic.Diagnostic
-	report := func(col, length int, code diagnostic.Code, sev diagnostic.Severity, message, fix string) {
+	report := func(col, length int, code diagnostic.Code, message, fix string) {
 		diagnostics = append(diagnostics, diagnostic.Diagnostic{Line: 1, Column: col + 1, Length: length,
-			Severity: sev, Code: code, Message: message, Fix: fix})
+			Severity: code.Severity(), Code: code, Message: diagnostic.Harmless(message), Fix: diagnostic.Harmless(fix)})
 	}
 	f, ok := parseSpec(spec, seed, report)
 	if !ok {
@@ -148,7 +148,7 @@ func parseSpec(spec string, seed uint64, report Reporter) (f FieldSet, ok bool) 
 		var reboot bool
 		f, end, reboot, ok = ParseNickname(spec, at, report)
 		if reboot {
-			report(at, end-at, codeNoTime, diagnostic.Error, "@reboot has no scheduled time", "")
+			report(at, end-at, codeNoTime, "@reboot has no scheduled time", "")
 			return f, false
 		}
 	} else {
@@ -156,7 +156,7 @@ func parseSpec(spec string, seed uint64, report Reporter) (f FieldSet, ok bool) 
 	}
 	if rest := strings.Trim(spec[end:], " \t"); ok && rest != "" {
 		at = end + strings.Index(spec[end:], rest)
-		report(at, len(rest), codeMoreFields, diagnostic.Error, fmt.Sprintf("%q follows the time", rest),
+		report(at, len(rest), codeMoreFields, fmt.Sprintf("%q follows the time", rest),
 			"write five fields: minute hour day month weekday; cron has no seconds")
 		return f, false
 	}
