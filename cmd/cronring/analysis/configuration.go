@@ -35,6 +35,3 @@ func ConfigFiles(dir string) []string {
 	more, _ := filepath.Glob(filepath.Join(dir, "conf.d", "*.toml"))
 	return append([]string{filepath.Join(dir, "cronring.toml")}, more...)
 }
-
-// ConfigDir is the daemon's default configuration directory.
-const ConfigDir = config.Dir

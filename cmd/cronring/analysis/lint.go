@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -75,21 +76,23 @@ func lint(ctx context.Context, a *cli.App, names []string, f lintFlags, out *cli
 	if f.installed {
 		var c config.Config
 		if f.root == "" {
-			c = config.Read(ConfigDir)
-			l.texts = ConfigTexts(ConfigDir)
+			c = config.Read(config.Dir)
+			l.texts = ConfigTexts(config.Dir)
 		}
 		l.host(ctx, source, f, c)
 	} else {
 		l.files(ctx, a, names, f, source)
 	}
-	if err := PrintLint(a, l.diagnostics, l.texts, out); err != nil {
+	return cmp.Or(l.unread, Conclude(a, l.diagnostics, l.texts, out, f.strict))
+}
+
+// Conclude prints diagnostics and their numbers, and returns the exit code.
+func Conclude(a *cli.App, diagnostics []crontab.Diagnostic, texts map[string]string, out *cli.Output, strict bool) error {
+	if err := PrintLint(a, diagnostics, texts, out); err != nil {
 		return err
 	}
-	a.Infof("%s, %s", cli.Plural(len(l.texts), "file"), cli.CountDiagnostics(api.NewDiagnostics(l.diagnostics)))
-	switch {
-	case l.unread != nil:
-		return l.unread
-	case Fails(l.diagnostics, f.strict):
+	a.Infof("%s, %s", cli.Plural(len(texts), "file"), cli.CountDiagnostics(api.NewDiagnostics(diagnostics)))
+	if Fails(diagnostics, strict) {
 		return cli.ExitCode(cli.ExitProblems)
 	}
 	return nil
@@ -110,7 +113,7 @@ func CrontabsAt(a *cli.App, root string) (spool.SourceOptions, error) {
 	}
 	source := spool.SourceOptions{Host: m.Host, Paths: m.Paths(), Accounts: inventory.Accounts(m.Find), LSBNames: m.LSBNames()}
 	if root == "" {
-		c := config.Read(ConfigDir)
+		c := config.Read(config.Dir)
 		source.MaxEntries = c.EntriesPerUser()
 	}
 	return source, nil

@@ -83,7 +83,7 @@ func simulate(a *cli.App, names []string, f *simulateFlags) error {
 		return err
 	}
 	list, sum := []simulated{}, newOutlook(from, to, loc)
-	configuration := config.Read(ConfigDir)
+	configuration := config.Read(config.Dir)
 	view, err := rehearse(crontabs, configuration.HostBlackouts(loc), from, to, time.Duration(f.takes), func(at time.Time, e effect.Effect) error {
 		start, ok := e.(effect.Start)
 		switch {

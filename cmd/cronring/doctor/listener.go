@@ -3,13 +3,12 @@ package doctor
 import (
 	"context"
 
-	"github.com/cronring/cronring/cmd/cronring/analysis"
 	"github.com/cronring/cronring/daemon/config"
 )
 
 // checkListener checks the address and the tokens of the listener in the configuration.
 func checkListener(_ context.Context, e *examination) []finding {
-	c := config.Read(e.Path(analysis.ConfigDir))
+	c := config.Read(e.Path(config.Dir))
 	if c.Listen == "" {
 		return []finding{{Grade: gradeOK, What: "no port is opened"}}
 	}

@@ -8,7 +8,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/cronring/cronring/cmd/cronring/analysis"
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/cmd/cronring/ring"
 	"github.com/cronring/cronring/crontab"
@@ -25,7 +24,7 @@ func checkRing(ctx context.Context, e *examination) []finding {
 	}
 	c := config.Config{}
 	if e.socket == api.SystemSocket { // else the daemon has another configuration
-		c = config.Read(e.Path(analysis.ConfigDir))
+		c = config.Read(e.Path(config.Dir))
 	}
 	if c.Ring.Name == "" && live.Name == "" {
 		return []finding{{Grade: gradeOK, What: "this host is in no ring"}}

@@ -12,7 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/cronring/cronring/cmd/cronring/analysis"
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/display"
@@ -68,7 +67,7 @@ func (e *examination) mailing() (named, wanted int) {
 
 // mailConfigured reports whether the configuration has settings for email.
 func (e *examination) mailConfigured() bool {
-	mail := config.Read(e.Path(analysis.ConfigDir)).Mail
+	mail := config.Read(e.Path(config.Dir)).Mail
 	return mail.Off || mail.Command != ""
 }
 

@@ -85,7 +85,7 @@ func newConfigPath(a *cli.App) *cobra.Command {
 }
 
 func addConfigDir(cmd *cobra.Command, dir *string) {
-	cmd.Flags().StringVar(dir, "config", analysis.ConfigDir, "`DIR` of cronring.toml and conf.d")
+	cmd.Flags().StringVar(dir, "config", config.Dir, "`DIR` of cronring.toml and conf.d")
 }
 
 func configShow(ctx context.Context, a *cli.App, out *cli.Output) error {
@@ -144,19 +144,11 @@ func configCheck(ctx context.Context, a *cli.App, dir string, out *cli.Output) e
 	if c.Sidecar != nil {
 		diagnostics = append(diagnostics, analysis.UnusedOf(c, spool.OpenSource(source).Scan(ctx))...)
 	}
-	texts := analysis.ConfigTexts(dir)
 	form := &cli.Output{Choice: cli.Choice{Value: cli.FormText}}
 	if out.Value == cli.FormJSON {
 		form.Value = cli.FormJSON
 	}
-	if err := analysis.PrintLint(a, diagnostics, texts, form); err != nil {
-		return err
-	}
-	a.Infof("%s, %s", cli.Plural(len(texts), "file"), cli.CountDiagnostics(api.NewDiagnostics(diagnostics)))
-	if analysis.Fails(diagnostics, false) {
-		return cli.ExitCode(cli.ExitProblems)
-	}
-	return nil
+	return analysis.Conclude(a, diagnostics, analysis.ConfigTexts(dir), form, false)
 }
 
 func configPath(a *cli.App, dir string, out *cli.Output) error {

@@ -32,7 +32,7 @@ type ringSetup struct {
 
 func (s *ringSetup) add(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&s.dir, "config", analysis.ConfigDir, "`DIR` of cronring.toml and conf.d")
+	f.StringVar(&s.dir, "config", config.Dir, "`DIR` of cronring.toml and conf.d")
 	f.StringVar(&s.name, "name", "main", "`NAME` of the ring, the same on all members")
 	f.StringVar(&s.key, "key-file", "", "`FILE` of the ring's key (default ring.key in the directory of --config)")
 	f.StringVar(&s.bind, "bind", "", "`ADDR` of this host to listen at (default all, port 7946)")
@@ -152,7 +152,7 @@ func (s *ringSetup) text() string {
 // nextSteps prints what remains to be done by hand.
 func nextSteps(a *cli.App, s *ringSetup, c *config.Config) {
 	start, flags, copied := "systemctl restart cronring", "", "copy "+c.Ring.KeyFile+" to each new member, readable by root alone"
-	if s.dir != analysis.ConfigDir {
+	if s.dir != config.Dir {
 		start = fmt.Sprintf("cronringd --config %s --state DIR CRONTAB", display.Quote(s.dir))
 		flags = fmt.Sprintf(" --config DIR --key-file %s --bind ADDR --member NAME", display.Quote(c.Ring.KeyFile))
 		copied = "add a member on this host"
