@@ -31,15 +31,15 @@ func TestImportReportsStockHosts(t *testing.T) {
 		family crontab.Family
 		zone   string
 	}{
-		{"debian.want", inventorytest.Debian(t), crontab.Debian, "Europe/Berlin"},
-		{"rhel.want", inventorytest.Rhel(t), crontab.RHEL, "America/New_York"},
+		{"debian.want", stockDebian(t), crontab.Debian, "Europe/Berlin"},
+		{"rhel.want", stockRHEL(t), crontab.RHEL, "America/New_York"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := reported(t, inventorytest.Machine(t, inventorytest.Plant(t, tc.files), tc.family, tc.zone), false, cli.FormText)
 			if err != nil {
 				t.Errorf("got %v, want exit 0 without --strict", err)
 			}
-			inventorytest.Golden(t, tc.name, got)
+			golden(t, tc.name, got)
 		})
 	}
 }
@@ -129,7 +129,7 @@ func TestImportChanges(t *testing.T) {
 
 func TestImportJSONIsComplete(t *testing.T) {
 	inventorytest.NeedRoot(t)
-	got, err := reported(t, inventorytest.Machine(t, inventorytest.Plant(t, inventorytest.Debian(t)), crontab.Debian, "Europe/Berlin"), false, cli.FormJSON)
+	got, err := reported(t, inventorytest.Machine(t, inventorytest.Plant(t, stockDebian(t)), crontab.Debian, "Europe/Berlin"), false, cli.FormJSON)
 	var r imported
 	if err != nil || json.Unmarshal([]byte(got), &r) != nil {
 		t.Fatalf("got %v, %s", err, got)
@@ -141,7 +141,7 @@ func TestImportJSONIsComplete(t *testing.T) {
 
 func TestImportAnacronInstalledGoesOn(t *testing.T) {
 	inventorytest.NeedRoot(t)
-	root := inventorytest.Plant(t, inventorytest.Debian(t), inventorytest.Files{"/usr/sbin/anacron": "program"})
+	root := inventorytest.Plant(t, stockDebian(t), inventorytest.Files{"/usr/sbin/anacron": "program"})
 	if err := os.Chmod(filepath.Join(root, "/usr/sbin/anacron"), 0o755); err != nil {
 		t.Fatal(err)
 	}
