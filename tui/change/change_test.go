@@ -19,10 +19,11 @@ func TestLineChangesComeFromOneTextToAnother(t *testing.T) {
 		{"", "a\n", "+a"},
 		{"a\n", "", "-a"},
 		{"a\nb\nc\nd\n", "b\nc\ne\nd\n", "-a| b| c|+e| d"},
+		{"x\na\n1\n2\n3\n4\n5\n6\n7\n8\nb\ny\n", "x\n1\n2\n3\n4\n5\n6\n7\n8\ny\n", " x|-a| 1| 2| 3| 4| 5| 6| 7| 8|-b| y"},
 	} {
 		var got []string
-		for _, c := range DiffLines(tc.from, tc.to) {
-			got = append(got, string(c.Sign)+c.Line)
+		for _, c := range DiffTexts(tc.from, tc.to) {
+			got = append(got, string(c.Kind)+c.Text())
 		}
 		if strings.Join(got, "|") != tc.want {
 			t.Errorf("%q to %q: got %q, want %q", tc.from, tc.to, strings.Join(got, "|"), tc.want)

@@ -1,15 +1,20 @@
 package change
 
 import (
+	"bytes"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/rogpeppe/go-internal/diff"
 )
 
 // CountChanges returns how many lines a change adds and removes.
-func CountChanges(all []Change) string {
+func CountChanges(all []Line) string {
 	added, removed := 0, 0
-	for _, c := range all {
-		switch c.Sign {
+	for _, l := range all {
+		switch l.Kind {
 		case '+':
 			added++
 		case '-':
@@ -19,39 +24,45 @@ func CountChanges(all []Change) string {
 	return fmt.Sprintf("+%d -%d lines. The current version is kept as a revision.", added, removed)
 }
 
-// Change is one line of a difference. Sign is '+', '-', or ' ' for an unchanged line.
-type Change struct {
-	Sign rune
-	Line string
+// Line is a line of a difference: in both texts (' '), only before ('-') or only after ('+'), or the
+// heading of a part ('@').
+type Line struct {
+	Kind          byte
+	Before, After string
 }
 
-// around is the number of unchanged lines to show beside changed ones.
-const around = 1
+// Text returns the line as it is after the change, or the removed one.
+func (l Line) Text() string {
+	if l.Kind == '-' {
+		return l.Before
+	}
+	return l.After
+}
 
-// DiffLines returns the lines that differ between two texts. It omits equal lines at
-// both ends, except around changes.
-func DiffLines(from, to string) []Change {
-	a, b := splitText(from), splitText(to)
-	head := 0
-	for head < len(a) && head < len(b) && a[head] == b[head] {
-		head++
+// DiffTexts compares two texts. It omits equal lines at both ends, except those beside changes.
+func DiffTexts(before, after string) (lines []Line) {
+	old := splitText(before)
+	n := 0 // lines of old so far
+	for _, l := range DiffLines(old, splitText(after), strings.Clone) {
+		switch l.Kind {
+		case '@':
+			from, _ := hunkStart(l.After)
+			for ; len(lines) > 0 && n < from; n++ {
+				lines = append(lines, Line{' ', old[n], old[n]})
+			}
+			n = from
+			continue
+		case ' ', '-':
+			n++
+		}
+		lines = append(lines, l)
 	}
-	tail := 0
-	for tail < len(a)-head && tail < len(b)-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
-		tail++
+	changed := func(l Line) bool { return l.Kind != ' ' }
+	first, behind := max(slices.IndexFunc(lines, changed)-1, 0), len(lines)
+	for behind > 1 && !changed(lines[behind-1]) && !changed(lines[behind-2]) {
+		behind--
 	}
-	if head == len(a) && head == len(b) {
-		return nil
-	}
-	var changes []Change
-	for _, line := range a[max(head-around, 0):head] {
-		changes = append(changes, Change{' ', line})
-	}
-	changes = append(changes, common(a[head:len(a)-tail], b[head:len(b)-tail])...)
-	for _, line := range a[len(a)-tail : min(len(a)-tail+around, len(a))] {
-		changes = append(changes, Change{' ', line})
-	}
-	return changes
+	return lines[first:behind]
 }
 
 func splitText(text string) []string {
@@ -61,48 +72,51 @@ func splitText(text string) []string {
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }
 
-// mostCompared bounds the comparison. Above it, all lines of one text are removed and
-// all of the other added.
-const mostCompared = 1000 * 1000
-
-// common compares two texts by their longest common subsequence of lines.
-func common(a, b []string) []Change {
-	var changes []Change
-	if len(a)*len(b) > mostCompared {
-		for _, line := range a {
-			changes = append(changes, Change{'-', line})
+// DiffLines compares two texts line by line, in the form that as gives to each line. Of equal lines it
+// returns some beside the changes.
+func DiffLines(before, after []string, as func(line string) string) []Line {
+	join := func(lines []string) []byte {
+		var b bytes.Buffer
+		for _, line := range lines {
+			b.WriteString(as(line))
+			b.WriteByte('\n')
 		}
-		for _, line := range b {
-			changes = append(changes, Change{'+', line})
-		}
-		return changes
+		return b.Bytes()
 	}
-	length := make([][]int32, len(a)+1)
-	for i := range length {
-		length[i] = make([]int32, len(b)+1)
-	}
-	for i := len(a) - 1; i >= 0; i-- {
-		for j := len(b) - 1; j >= 0; j-- {
-			if a[i] == b[j] {
-				length[i][j] = length[i+1][j+1] + 1
-			} else {
-				length[i][j] = max(length[i+1][j], length[i][j+1])
-			}
-		}
-	}
-	i, j := 0, 0
-	for i < len(a) || j < len(b) {
-		switch {
-		case i < len(a) && j < len(b) && a[i] == b[j]:
-			changes = append(changes, Change{' ', a[i]})
+	var lines []Line
+	i, j := -1, -1 // the next line of each; -1: no part has begun
+	for text := range strings.Lines(string(diff.Diff("before", join(before), "after", join(after)))) {
+		switch kind := text[0]; {
+		case kind == '@':
+			i, j = hunkStart(text)
+			lines = append(lines, Line{Kind: '@', After: strings.TrimSpace(text)})
+		case i < 0: // "diff before after", "--- before", "+++ after"
+		case kind == ' ':
+			lines = append(lines, Line{' ', before[i], after[j]})
 			i, j = i+1, j+1
-		case j == len(b) || i < len(a) && length[i+1][j] >= length[i][j+1]:
-			changes = append(changes, Change{'-', a[i]})
+		case kind == '-':
+			lines = append(lines, Line{Kind: '-', Before: before[i]})
 			i++
 		default:
-			changes = append(changes, Change{'+', b[j]})
+			lines = append(lines, Line{Kind: '+', After: after[j]})
 			j++
 		}
 	}
-	return changes
+	return lines
+}
+
+// hunkStart reads "@@ -3,7 +3,8 @@": the places, counted from 0, at which a hunk
+// begins. That of an empty side names the line before.
+func hunkStart(text string) (before, after int) {
+	fields := strings.Fields(text)
+	return hunkPlace(fields[1]), hunkPlace(fields[2])
+}
+
+func hunkPlace(field string) int {
+	at, count, _ := strings.Cut(field[1:], ",")
+	n, _ := strconv.Atoi(at) // the differ wrote it
+	if count == "0" {
+		return n
+	}
+	return n - 1
 }

@@ -86,7 +86,7 @@ func (s *Shell) tookVersion(a screen.Answer) {
 	if v.old.Gone {
 		d.Question = fmt.Sprintf("Take %s away, as it was not there before?", name)
 	}
-	d.Detail = []string{change.CountChanges(change.DiffLines(string(v.crontab.Text), string(v.old.Text)))}
+	d.Detail = []string{change.CountChanges(change.DiffTexts(string(v.crontab.Text), string(v.old.Text)))}
 	if v.crontab.By != "" {
 		d.Detail = append(d.Detail, fmt.Sprintf("The last change is of %s, %s.", v.crontab.By, s.w.Past(v.crontab.Changed, "")))
 	}

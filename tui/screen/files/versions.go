@@ -27,7 +27,7 @@ type Versions struct {
 	read   bool
 	peeked int64
 	old    *api.Revision // the selected one, with its text
-	diff   []change.Change
+	diff   []change.Line
 }
 
 // newVersions lists the versions of a crontab.
@@ -110,7 +110,7 @@ func (s *Versions) peek() []screen.Effect {
 
 func (s *Versions) compare() {
 	if s.old != nil && s.read {
-		s.diff = change.DiffLines(s.now, string(s.old.Text))
+		s.diff = change.DiffTexts(s.now, string(s.old.Text))
 	}
 }
 
@@ -197,7 +197,7 @@ func (s *Versions) drawDiff(v canvas.View, w *screen.World) {
 			return
 		}
 		style := canvas.Style{}
-		switch c.Sign {
+		switch c.Kind {
 		case '+':
 			style.Role = canvas.Good
 		case '-':
@@ -205,8 +205,8 @@ func (s *Versions) drawDiff(v canvas.View, w *screen.World) {
 		default:
 			style.Role = canvas.Off
 		}
-		x := v.Put(1, y+1, string(c.Sign)+" ", style)
-		v.Put(x, y+1, edit.Shown(c.Line, 0, max(v.Width()-x-1, 0)), style)
+		x := v.Put(1, y+1, string(c.Kind)+" ", style)
+		v.Put(x, y+1, edit.Shown(c.Text(), 0, max(v.Width()-x-1, 0)), style)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/change"
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/screen"
 	"github.com/cronring/cronring/tui/screen/screentest"
@@ -259,15 +260,15 @@ func TestComparisonIsBesideOnAWideScreen(t *testing.T) {
 }
 
 func TestBesideBoundsTheRowsOfALine(t *testing.T) {
-	if n := len(beside([]diffLine{{'+', "", strings.Repeat("x", 1<<16)}}, 70, "|")); n > mostBesideRows+1 {
+	if n := len(beside([]change.Line{{Kind: '+', After: strings.Repeat("x", 1<<16)}}, 70, "|")); n > mostBesideRows+1 {
 		t.Errorf("a long line takes %d rows, want at most %d", n, mostBesideRows+1)
 	}
 }
 
 func BenchmarkBeside(b *testing.B) {
-	all := make([]diffLine, mostBeside)
+	all := make([]change.Line, mostBeside)
 	for i := range all {
-		all[i] = diffLine{'+', "", strings.Repeat("é x", 1000)}
+		all[i] = change.Line{Kind: '+', After: strings.Repeat("é x", 1000)}
 	}
 	for b.Loop() {
 		beside(all, 77, "|")
