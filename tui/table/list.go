@@ -9,34 +9,20 @@ import (
 	"github.com/cronring/cronring/tui/screen"
 )
 
-// Items is a sequence whose items have keys.
-type Items[K comparable] interface {
-	Len() int
-	At(i int) K
-	Place(k K) int // -1: it is not there
-}
-
-// list is a cursor, marks, a range and a filter text over items. Cursor, marks and
-// range refer to keys, so they stay with their items when the order changes. The zero
-// value is ready to use.
-//
-// The owner calls Settle after items have changed, and draws the items of Window. It
-// filters the items itself after Filter has changed.
+// list is the state of a table apart from its rows and columns: cursor, marks, a range and a filter
+// text. Cursor, marks and range refer to keys, so they stay with their rows when the order changes.
 type list[K comparable] struct {
 	cursor K
 	at     int // place of the cursor; 0 when there is nothing
 	set    bool
 	top    int
 	height int // as drawn last
-
 	marks  map[K]struct{}
 	anchor K // the other end of a range
 	from   int
 	ranged bool
-
 	chosen []K // see Chosen
 	known  bool
-
 	input  edit.Line
 	typing bool
 }
@@ -47,127 +33,131 @@ const unseen = 50
 // Settle adjusts cursor, marks and range after items have changed. A removed item
 // loses its mark, and a cursor on it stays at its index. The cursor keeps its line on
 // the screen, unless the first item is in view.
-func (l *list[K]) Settle(items Items[K]) {
-	l.known = false
-	l.dropMarks(items)
-	if l.ranged {
-		if l.from = items.Place(l.anchor); l.from < 0 {
-			l.ranged = false
+func (t *Table[K, R]) Settle() {
+	t.known = false
+	t.dropMarks()
+	if t.ranged {
+		if t.from = t.Source.Place(t.anchor); t.from < 0 {
+			t.ranged = false
 		}
 	}
 	place := -1
-	if l.set {
-		place = items.Place(l.cursor)
+	if t.set {
+		place = t.Source.Place(t.cursor)
 	}
 	if place < 0 {
-		place = l.at
+		place = t.at
 	}
-	old := l.at
-	l.move(items, place)
-	if l.top > 0 {
-		l.top += l.at - old
+	old := t.at
+	t.moveTo(place)
+	if t.top > 0 {
+		t.top += t.at - old
 	}
 }
 
 // dropMarks takes the marks of what is gone, in one pass over the items: all of
 // them may be marked.
-func (l *list[K]) dropMarks(items Items[K]) {
-	if len(l.marks) == 0 {
+func (t *Table[K, R]) dropMarks() {
+	if len(t.marks) == 0 {
 		return
 	}
-	here := make(map[K]struct{}, len(l.marks))
-	for i := range items.Len() {
-		k := items.At(i)
-		if _, ok := l.marks[k]; ok {
+	here := make(map[K]struct{}, len(t.marks))
+	for i := range t.Source.Len() {
+		k := t.Source.At(i)
+		if _, ok := t.marks[k]; ok {
 			here[k] = struct{}{}
 		}
 	}
-	l.marks = here
+	t.marks = here
 }
 
 // Select moves the cursor to an item; false: it is not there.
-func (l *list[K]) Select(items Items[K], k K) bool {
-	l.known = false
-	place := items.Place(k)
+func (t *Table[K, R]) Select(k K) bool {
+	t.known = false
+	place := t.Source.Place(k)
 	if place >= 0 {
-		l.move(items, place)
+		t.moveTo(place)
 	}
 	return place >= 0
 }
 
-// Cursor is the item under the cursor; false: there is none.
-func (l *list[K]) Cursor() (k K, ok bool) { return l.cursor, l.set }
+// Cursor returns the key of the row under the cursor, Index its index, and Current
+// the row, which is nil in an empty table.
+func (t *Table[K, R]) Cursor() (k K, ok bool) { return t.cursor, t.set }
+func (t *Table[K, R]) Index() int             { return t.at }
+func (t *Table[K, R]) Current() *R {
+	if !t.set || t.at >= t.Source.Len() {
+		return nil
+	}
+	return t.Source.Row(t.at)
+}
 
-// Index is the place of the cursor.
-func (l *list[K]) Index() int { return l.at }
-
-// move puts the cursor on a place, or on the nearest that there is.
-func (l *list[K]) move(items Items[K], place int) {
-	n := items.Len()
+// moveTo puts the cursor on a place, or on the nearest that there is.
+func (t *Table[K, R]) moveTo(place int) {
+	n := t.Source.Len()
 	if n == 0 {
-		l.at, l.set, l.top = 0, false, 0
+		t.at, t.set, t.top = 0, false, 0
 		return
 	}
-	l.at = min(max(place, 0), n-1)
-	l.cursor, l.set = items.At(l.at), true
+	t.at = min(max(place, 0), n-1)
+	t.cursor, t.set = t.Source.At(t.at), true
 }
 
 // Window returns the range of items to draw on a number of lines. The cursor is in
 // it.
-func (l *list[K]) Window(items Items[K], height int) (first, last int) {
-	l.height = max(height, 1)
-	n := items.Len()
-	l.top = min(max(l.top, l.at-l.height+1), l.at)
-	l.top = max(min(l.top, n-l.height), 0)
-	return l.top, min(l.top+max(height, 0), n)
+func (t *Table[K, R]) Window(height int) (first, last int) {
+	t.height = max(height, 1)
+	n := t.Source.Len()
+	t.top = min(max(t.top, t.at-t.height+1), t.at)
+	t.top = max(min(t.top, n-t.height), 0)
+	return t.top, min(t.top+max(height, 0), n)
 }
 
 // Seen is the items that were in view when they were drawn last, with as many
 // before and after as a page may bring up.
-func (l *list[K]) Seen(items Items[K]) (first, last int) {
-	page := l.page()
-	top := min(max(l.top, l.at-page+1), l.at)
-	return max(top, 0), min(top+page, items.Len())
+func (t *Table[K, R]) Seen() (first, last int) {
+	page := t.page()
+	top := min(max(t.top, t.at-page+1), t.at)
+	return max(top, 0), min(top+page, t.Source.Len())
 }
 
-func (l *list[K]) page() int {
-	if l.height == 0 {
+func (t *Table[K, R]) page() int {
+	if t.height == 0 {
 		return unseen
 	}
-	return l.height
+	return t.height
 }
 
-// Act answers to a key of lists. false: it means nothing to a listing, or, for
-// keys.Back, there is nothing to clear.
-func (l *list[K]) Act(items Items[K], a keys.Action) bool {
-	l.known = false
+// act answers to a key of lists. false: it is none, or, for keys.Back, there is nothing to clear.
+func (t *Table[K, R]) act(a keys.Action) bool {
+	t.known = false
 	switch a {
 	case keys.Down:
-		l.move(items, l.at+1)
+		t.moveTo(t.at + 1)
 	case keys.Up:
-		l.move(items, l.at-1)
+		t.moveTo(t.at - 1)
 	case keys.First:
-		l.move(items, 0)
+		t.moveTo(0)
 	case keys.Last:
-		l.move(items, items.Len()-1)
+		t.moveTo(t.Source.Len() - 1)
 	case keys.HalfDown:
-		l.leap(items, max(l.page()/2, 1))
+		t.leap(max(t.page()/2, 1))
 	case keys.HalfUp:
-		l.leap(items, -max(l.page()/2, 1))
+		t.leap(-max(t.page()/2, 1))
 	case keys.PageDown:
-		l.leap(items, l.page())
+		t.leap(t.page())
 	case keys.PageUp:
-		l.leap(items, -l.page())
+		t.leap(-t.page())
 	case keys.Mark:
-		l.mark(items)
+		t.mark()
 	case keys.Range:
-		l.stretch(items)
+		t.stretch()
 	case keys.MarkAll:
-		l.markAll(items)
+		t.markAll()
 	case keys.Filter:
-		l.typing = true
+		t.typing = true
 	case keys.Back:
-		return l.clear()
+		return t.clear()
 	default:
 		return false
 	}
@@ -175,70 +165,70 @@ func (l *list[K]) Act(items Items[K], a keys.Action) bool {
 }
 
 // leap moves the cursor and what is in view alike.
-func (l *list[K]) leap(items Items[K], by int) {
-	old := l.at
-	l.move(items, l.at+by)
-	l.top += l.at - old
+func (t *Table[K, R]) leap(by int) {
+	old := t.at
+	t.moveTo(t.at + by)
+	t.top += t.at - old
 }
 
 // mark marks the item under the cursor or removes its mark, and moves to the next. It
 // marks a range as a whole.
-func (l *list[K]) mark(items Items[K]) {
-	if l.ranged {
-		l.stretch(items)
+func (t *Table[K, R]) mark() {
+	if t.ranged {
+		t.stretch()
 		return
 	}
-	if !l.set {
+	if !t.set {
 		return
 	}
-	if _, marked := l.marks[l.cursor]; marked {
-		delete(l.marks, l.cursor)
+	if _, marked := t.marks[t.cursor]; marked {
+		delete(t.marks, t.cursor)
 	} else {
-		l.put(l.cursor)
+		t.put(t.cursor)
 	}
-	l.move(items, l.at+1)
+	t.moveTo(t.at + 1)
 }
 
 // stretch begins a range at the cursor, or ends it: what is in it is marked.
-func (l *list[K]) stretch(items Items[K]) {
-	if !l.ranged {
-		l.anchor, l.from, l.ranged = l.cursor, l.at, l.set
+func (t *Table[K, R]) stretch() {
+	if !t.ranged {
+		t.anchor, t.from, t.ranged = t.cursor, t.at, t.set
 		return
 	}
-	l.ranged = false
-	for i := min(l.from, l.at); i <= max(l.from, l.at); i++ {
-		l.put(items.At(i))
+	t.ranged = false
+	for i := min(t.from, t.at); i <= max(t.from, t.at); i++ {
+		t.put(t.Source.At(i))
 	}
 }
 
 // markAll marks every item, or takes all marks where every one has it.
-func (l *list[K]) markAll(items Items[K]) {
-	l.ranged = false
-	if len(l.marks) == items.Len() {
-		clear(l.marks)
+func (t *Table[K, R]) markAll() {
+	t.ranged = false
+	if len(t.marks) == t.Source.Len() {
+		clear(t.marks)
 		return
 	}
-	for i := range items.Len() {
-		l.put(items.At(i))
+	for i := range t.Source.Len() {
+		t.put(t.Source.At(i))
 	}
 }
 
-func (l *list[K]) put(k K) {
-	if l.marks == nil {
-		l.marks = map[K]struct{}{}
+func (t *Table[K, R]) put(k K) {
+	if t.marks == nil {
+		t.marks = map[K]struct{}{}
 	}
-	l.marks[k] = struct{}{}
+	t.marks[k] = struct{}{}
 }
 
 // clear takes back one thing: a range, else the marks, else the filter.
-func (l *list[K]) clear() bool {
+func (t *Table[K, R]) clear() bool {
 	switch {
-	case l.ranged:
-		l.ranged = false
-	case len(l.marks) > 0:
-		clear(l.marks)
-	case l.Filter() != "":
-		l.input = edit.Line{}
+	case t.ranged:
+		t.ranged = false
+	case len(t.marks) > 0:
+		clear(t.marks)
+	case t.Filter() != "":
+		t.input = edit.Line{}
 	default:
 		return false
 	}
@@ -246,102 +236,106 @@ func (l *list[K]) clear() bool {
 }
 
 // Unmark takes all marks, as after an action on them.
-func (l *list[K]) Unmark() {
-	l.ranged, l.known = false, false
-	clear(l.marks)
+func (t *Table[K, R]) Unmark() {
+	t.ranged, t.known = false, false
+	clear(t.marks)
 }
 
 // Marked reports whether the item at a place is marked, or in the range.
-func (l *list[K]) Marked(items Items[K], i int) bool {
-	if l.ranged && i >= min(l.from, l.at) && i <= max(l.from, l.at) {
+func (t *Table[K, R]) Marked(i int) bool {
+	if t.ranged && i >= min(t.from, t.at) && i <= max(t.from, t.at) {
 		return true
 	}
-	if len(l.marks) == 0 {
+	if len(t.marks) == 0 {
 		return false
 	}
-	_, ok := l.marks[items.At(i)]
+	_, ok := t.marks[t.Source.At(i)]
 	return ok
 }
 
 // Chosen returns what an action applies to, in order: the marked items and those in
 // the range, or the item under the cursor. marked reports which. The result is
 // cached, because every key on the last line needs it.
-func (l *list[K]) Chosen(items Items[K]) (chosen []K, marked bool) {
-	marked = l.ranged || len(l.marks) > 0
-	if !l.known {
-		l.chosen, l.known = l.choose(items, marked), true
+func (t *Table[K, R]) Chosen() (chosen []K, marked bool) {
+	marked = t.ranged || len(t.marks) > 0
+	if !t.known {
+		t.chosen, t.known = t.choose(marked), true
 	}
-	return l.chosen, marked
+	return t.chosen, marked
 }
 
-func (l *list[K]) choose(items Items[K], marked bool) []K {
+func (t *Table[K, R]) choose(marked bool) []K {
 	switch {
 	case marked:
-	case l.set:
-		return []K{l.cursor}
+	case t.set:
+		return []K{t.cursor}
 	default:
 		return nil
 	}
 	var chosen []K
-	for i := range items.Len() {
-		if l.Marked(items, i) {
-			chosen = append(chosen, items.At(i))
+	for i := range t.Source.Len() {
+		if t.Marked(i) {
+			chosen = append(chosen, t.Source.At(i))
 		}
 	}
 	return chosen
 }
 
 // Marks returns how many items are marked or in the range.
-func (l *list[K]) Marks(items Items[K]) int {
-	if !l.ranged {
-		return len(l.marks)
+func (t *Table[K, R]) Marks() int {
+	if !t.ranged {
+		return len(t.marks)
 	}
-	n := len(l.marks)
-	for i := min(l.from, l.at); i <= max(l.from, l.at); i++ {
-		if _, ok := l.marks[items.At(i)]; !ok {
+	n := len(t.marks)
+	for i := min(t.from, t.at); i <= max(t.from, t.at); i++ {
+		if _, ok := t.marks[t.Source.At(i)]; !ok {
 			n++
 		}
 	}
 	return n
 }
 
-// Filter returns the filter, also while it is typed. SetFilter replaces it.
-func (l *list[K]) Filter() string        { return l.input.Text() }
-func (l *list[K]) SetFilter(text string) { l.input.Set(text) }
+// Filter returns the filter, also while it is typed. SetFilter replaces the text of a
+// source that is filtered already.
+func (t *Table[K, R]) Filter() string { return t.input.Text() }
+func (t *Table[K, R]) SetFilter(text string) {
+	t.input.Set(text)
+	t.filter = t.Filter()
+}
 
 // Typing reports that keys go to the filter.
-func (l *list[K]) Typing() bool { return l.typing }
+func (t *Table[K, R]) Typing() bool { return t.typing }
 
-// Type performs a key while the filter is typed. Enter keeps the filter, esc clears
+// typed performs a key while the filter is typed. Enter keeps the filter, esc clears
 // it, and keys that do not edit text move the cursor.
-func (l *list[K]) Type(items Items[K], k screen.Key) bool {
+func (t *Table[K, R]) typed(k screen.Key) bool {
 	switch k.Name {
 	case "enter":
-		l.typing = false
+		t.typing = false
 	case "esc":
-		l.input, l.typing = edit.Line{}, false
+		t.input, t.typing = edit.Line{}, false
 	case "down":
-		l.Act(items, keys.Down)
+		t.act(keys.Down)
 	case "up":
-		l.Act(items, keys.Up)
+		t.act(keys.Up)
 	case "pgdown":
-		l.Act(items, keys.PageDown)
+		t.act(keys.PageDown)
 	case "pgup":
-		l.Act(items, keys.PageUp)
+		t.act(keys.PageUp)
 	default:
-		return page.TypeInto(&l.input, k)
+		return page.TypeInto(&t.input, k)
 	}
 	return true
 }
 
 // DrawFilter draws the filter if there is one, with a caret while it is typed, and
 // returns the column after it.
-func (l *list[K]) DrawFilter(v canvas.View, x, y, width int, w *screen.World) int {
-	if l.typing {
+func (t *Table[K, R]) DrawFilter(v canvas.View, x, y, width int, w *screen.World) int {
+	if t.typing {
 		x = v.Put(x, y, "/", canvas.Style{Role: canvas.Match})
-		return page.DrawInput(v, x, y, width-1, &l.input, w)
+		return page.DrawInput(v, x, y, width-1, &t.input, w)
 	}
-	text := l.Filter()
+	text := t.Filter()
 	if text == "" {
 		return x
 	}

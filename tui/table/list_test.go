@@ -10,12 +10,22 @@ import (
 	"github.com/cronring/cronring/tui/screen/screentest"
 )
 
-// Slice is a slice as items of a listing.
+// Slice is a slice as the source of a table whose rows are their keys.
 type Slice[K comparable] []K
 
 // Len returns the number of rows, At the identity of one.
 func (s Slice[K]) Len() int   { return len(s) }
 func (s Slice[K]) At(i int) K { return s[i] }
+
+// Row returns the row at an index, and Filter does nothing.
+func (s Slice[K]) Row(i int) *K  { return &s[i] }
+func (s Slice[K]) Filter(string) {}
+
+// settle has a table list other items.
+func settle[K comparable](l *Table[K, K], items Slice[K]) {
+	l.Source = items
+	l.Settle()
+}
 
 // Place returns the position of a row.
 func (s Slice[K]) Place(k K) int {
@@ -30,25 +40,25 @@ func (s Slice[K]) Place(k K) int {
 func letters(text string) Slice[string] { return strings.Split(text, "") }
 
 // press sends keys to a listing, by their actions, separated by blanks.
-func press(t *testing.T, l *list[string], items Slice[string], actions ...keys.Action) {
+func press(t *testing.T, l *Table[string, string], actions ...keys.Action) {
 	t.Helper()
 	for _, a := range actions {
-		if !l.Act(items, a) {
+		if !l.Move(a) {
 			t.Fatalf("%s: got no answer, want one", a)
 		}
 	}
 }
 
-func wantCursor(t *testing.T, l *list[string], want string) {
+func wantCursor(t *testing.T, l *Table[string, string], want string) {
 	t.Helper()
 	if got, _ := l.Cursor(); got != want {
 		t.Errorf("cursor: got %q, want %q", got, want)
 	}
 }
 
-func wantChosen(t *testing.T, l *list[string], items Slice[string], want string) {
+func wantChosen(t *testing.T, l *Table[string, string], want string) {
 	t.Helper()
-	chosen, _ := l.Chosen(items)
+	chosen, _ := l.Chosen()
 	if got := strings.Join(chosen, ""); got != want {
 		t.Errorf("chosen: got %q, want %q", got, want)
 	}
@@ -73,15 +83,15 @@ func TestListingMoves(t *testing.T) {
 		{[]keys.Action{keys.Last, keys.PageUp}, "t", "opqrst"},
 		{[]keys.Action{keys.PageDown, keys.PageDown, keys.PageDown, keys.PageDown, keys.PageDown}, "z", "uvwxyz"},
 	} {
-		var l list[string]
-		l.Settle(items)
-		l.Window(items, 6)
+		var l Table[string, string]
+		settle(&l, items)
+		l.Window(6)
 		for _, a := range tc.actions {
-			press(t, &l, items, a)
-			l.Window(items, 6)
+			press(t, &l, a)
+			l.Window(6)
 		}
 		wantCursor(t, &l, tc.cursor)
-		first, last := l.Window(items, 6)
+		first, last := l.Window(6)
 		if got := strings.Join(items[first:last], ""); got != tc.view {
 			t.Errorf("%v: in view %q, want %q", tc.actions, got, tc.view)
 		}
@@ -89,105 +99,105 @@ func TestListingMoves(t *testing.T) {
 }
 
 func TestListingCursorStaysOnItsItem(t *testing.T) {
-	var l list[string]
+	var l Table[string, string]
 	items := letters("abcdefgh")
-	l.Settle(items)
-	l.Window(items, 4)
-	press(t, &l, items, keys.Down, keys.Down)
+	settle(&l, items)
+	l.Window(4)
+	press(t, &l, keys.Down, keys.Down)
 	items = letters("xabcdefgh")
-	l.Settle(items)
+	settle(&l, items)
 	wantCursor(t, &l, "c")
-	if first, _ := l.Window(items, 4); first != 0 {
+	if first, _ := l.Window(4); first != 0 {
 		t.Errorf("first in view: got %d, want 0: what is new at the beginning is seen", first)
 	}
-	press(t, &l, items, keys.Down, keys.Up)
+	press(t, &l, keys.Down, keys.Up)
 	items = letters("hgfedcbax")
-	l.Settle(items)
-	if first, _ := l.Window(items, 4); first != 2 {
+	settle(&l, items)
+	if first, _ := l.Window(4); first != 2 {
 		t.Errorf("first in view: got %d, want 2: the cursor is seen", first)
 	}
 	items = letters("yhgfedcba")
-	l.Settle(items)
+	settle(&l, items)
 	wantCursor(t, &l, "c")
-	if first, _ := l.Window(items, 4); first != 3 {
+	if first, _ := l.Window(4); first != 3 {
 		t.Errorf("first in view: got %d, want 3: the cursor keeps its line", first)
 	}
 	items = letters("yhgfedba")
-	l.Settle(items)
+	settle(&l, items)
 	wantCursor(t, &l, "b") // at the place of what is gone
 	items = letters("")
-	l.Settle(items)
+	settle(&l, items)
 	if _, ok := l.Cursor(); ok {
 		t.Error("cursor of nothing: got one, want none")
 	}
-	if first, last := l.Window(items, 4); first != 0 || last != 0 {
+	if first, last := l.Window(4); first != 0 || last != 0 {
 		t.Errorf("window of nothing: got %d to %d, want none", first, last)
 	}
-	l.Settle(letters("xy"))
+	settle(&l, letters("xy"))
 	wantCursor(t, &l, "x")
 }
 
 func TestListingMarks(t *testing.T) {
-	var l list[string]
+	var l Table[string, string]
 	items := letters("abcdefgh")
-	l.Settle(items)
-	wantChosen(t, &l, items, "a")
-	press(t, &l, items, keys.Mark, keys.Down, keys.Mark)
-	wantChosen(t, &l, items, "ac")
-	press(t, &l, items, keys.Range, keys.Down, keys.Down)
-	wantChosen(t, &l, items, "acdef")
-	if got := l.Marks(items); got != 5 {
+	settle(&l, items)
+	wantChosen(t, &l, "a")
+	press(t, &l, keys.Mark, keys.Down, keys.Mark)
+	wantChosen(t, &l, "ac")
+	press(t, &l, keys.Range, keys.Down, keys.Down)
+	wantChosen(t, &l, "acdef")
+	if got := l.Marks(); got != 5 {
 		t.Errorf("marks: got %d, want 5", got)
 	}
-	press(t, &l, items, keys.Range, keys.First, keys.Mark)
-	wantChosen(t, &l, items, "cdef")
+	press(t, &l, keys.Range, keys.First, keys.Mark)
+	wantChosen(t, &l, "cdef")
 	items = letters("hgfed")
-	l.Settle(items)
-	wantChosen(t, &l, items, "fed")
-	press(t, &l, items, keys.MarkAll)
-	wantChosen(t, &l, items, "hgfed")
-	press(t, &l, items, keys.MarkAll)
-	if _, marked := l.Chosen(items); marked {
+	settle(&l, items)
+	wantChosen(t, &l, "fed")
+	press(t, &l, keys.MarkAll)
+	wantChosen(t, &l, "hgfed")
+	press(t, &l, keys.MarkAll)
+	if _, marked := l.Chosen(); marked {
 		t.Error("all marks again: got some, want none")
 	}
 }
 
 func TestListingBackClearsOneThingAtATime(t *testing.T) {
-	var l list[string]
+	var l Table[string, string]
 	items := letters("abcd")
-	l.Settle(items)
+	settle(&l, items)
 	l.SetFilter("x")
-	press(t, &l, items, keys.Mark, keys.Range, keys.Down)
+	press(t, &l, keys.Mark, keys.Range, keys.Down)
 	for _, want := range []string{"a", "c"} { // the range goes, then the marks
-		press(t, &l, items, keys.Back)
-		wantChosen(t, &l, items, want)
+		press(t, &l, keys.Back)
+		wantChosen(t, &l, want)
 	}
-	press(t, &l, items, keys.Back)
+	press(t, &l, keys.Back)
 	if got := l.Filter(); got != "" {
 		t.Errorf("filter: got %q, want none", got)
 	}
-	if l.Act(items, keys.Back) {
+	if l.Move(keys.Back) {
 		t.Error("back with nothing to clear: got an answer, want none")
 	}
 }
 
 func TestListingRangeEndsWithItsItem(t *testing.T) {
-	var l list[string]
+	var l Table[string, string]
 	items := letters("abcd")
-	l.Settle(items)
-	press(t, &l, items, keys.Range, keys.Down)
+	settle(&l, items)
+	press(t, &l, keys.Range, keys.Down)
 	items = letters("bcd")
-	l.Settle(items)
-	wantChosen(t, &l, items, "b")
+	settle(&l, items)
+	wantChosen(t, &l, "b")
 }
 
 func TestListingFilterIsTyped(t *testing.T) {
-	var l list[string]
+	var l Table[string, string]
 	items := letters("abcd")
-	l.Settle(items)
-	press(t, &l, items, keys.Filter)
+	settle(&l, items)
+	press(t, &l, keys.Filter)
 	for _, k := range []screen.Key{{Name: "a", Text: "a"}, {Name: "b", Text: "b"}, {Name: "backspace", Text: ""}, {Name: "down", Text: ""}, {Name: "space", Text: " "}} {
-		if !l.Type(items, k) {
+		if !l.typed(k) {
 			t.Errorf("key %q: got no answer, want one", k.Name)
 		}
 	}
@@ -195,15 +205,15 @@ func TestListingFilterIsTyped(t *testing.T) {
 		t.Errorf("filter: got %q, typing %v, want %q while it is typed", got, l.Typing(), "a ")
 	}
 	wantCursor(t, &l, "b")
-	if l.Type(items, screen.Key{Name: "f5"}) {
+	if l.typed(screen.Key{Name: "f5"}) {
 		t.Error("a key that types nothing: got an answer, want none")
 	}
-	l.Type(items, screen.Key{Name: "enter"})
+	l.typed(screen.Key{Name: "enter"})
 	if got := l.Filter(); got != "a " || l.Typing() {
 		t.Errorf("after enter: got %q, typing %v, want %q kept", got, l.Typing(), "a ")
 	}
-	press(t, &l, items, keys.Filter)
-	l.Type(items, screen.Key{Name: "esc"})
+	press(t, &l, keys.Filter)
+	l.typed(screen.Key{Name: "esc"})
 	if got := l.Filter(); got != "" || l.Typing() {
 		t.Errorf("after esc: got %q, typing %v, want none", got, l.Typing())
 	}
@@ -225,7 +235,7 @@ func TestListingDrawsItsFilter(t *testing.T) {
 		{"abcdefghijkl", true, "/fghijkl▏ ", 9},
 		{"日本語日本語", false, "/日本語…  ", 9},
 	} {
-		var l list[string]
+		var l Table[string, string]
 		l.SetFilter(tc.text)
 		l.typing = tc.typing
 		c := canvas.New(10, 1)
@@ -241,20 +251,19 @@ func TestListingOfManyMovesWithoutAllocating(t *testing.T) {
 	for i := range items {
 		items[i] = i
 	}
-	var l list[int]
-	var boxed Items[int] = items
-	l.Settle(boxed)
+	var l Table[int, int]
+	settle(&l, items)
 	got := testing.AllocsPerRun(100, func() {
-		l.Act(boxed, keys.PageDown)
-		l.Act(boxed, keys.Down)
-		l.Window(boxed, 40)
+		l.Move(keys.PageDown)
+		l.Move(keys.Down)
+		l.Window(40)
 	})
 	if got != 0 {
 		t.Errorf("allocations: got %v, want none", got)
 	}
-	l.Act(boxed, keys.MarkAll)
-	l.Settle(boxed)
-	if got := l.Marks(boxed); got != len(items) {
+	l.Move(keys.MarkAll)
+	settle(&l, items)
+	if got := l.Marks(); got != len(items) {
 		t.Errorf("marks: got %d, want %d", got, len(items))
 	}
 }

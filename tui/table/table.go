@@ -16,7 +16,9 @@ import (
 
 // Source provides the rows of a table in their order.
 type Source[K comparable, R any] interface {
-	Items[K]
+	Len() int
+	At(i int) K
+	Place(k K) int // -1: it is not there
 	// Row returns the row at an index. It is valid until the source changes.
 	Row(i int) *R
 	// Filter keeps only rows that match a text.
@@ -42,10 +44,10 @@ type Table[K comparable, R any] struct {
 	Keys    []keys.Action          // keys on the last line
 	Refused map[keys.Action]string // why keys of lists do nothing here
 
-	listing list[K]
-	filter  string // that the source was filtered by
-	placed  []placedColumn[R]
-	field   Field
+	list[K]
+	filter string // that the source was filtered by
+	placed []placedColumn[R]
+	field  Field
 }
 
 // TitleStyle is the style of most titles of columns.
@@ -72,12 +74,9 @@ func Refuse(reason string, actions ...keys.Action) map[keys.Action]string {
 	return refused
 }
 
-// Typing reports that keys go to the filter.
-func (t *Table[K, R]) Typing() bool { return t.listing.Typing() }
-
 // Type performs a key while the filter is typed.
 func (t *Table[K, R]) Type(_ *screen.World, k screen.Key) ([]screen.Effect, bool) {
-	ok := t.listing.Type(t.Source, k)
+	ok := t.typed(k)
 	t.refilter()
 	return nil, ok
 }
@@ -85,14 +84,14 @@ func (t *Table[K, R]) Type(_ *screen.World, k screen.Key) ([]screen.Effect, bool
 // Move performs a key of lists, and reports whether it is one. It reports false for
 // keys.Back if no range, mark or filter is left to clear.
 func (t *Table[K, R]) Move(a keys.Action) bool {
-	ok := t.listing.Act(t.Source, a)
+	ok := t.act(a)
 	t.refilter()
 	return ok
 }
 
 // refilter passes a changed filter on to the source.
 func (t *Table[K, R]) refilter() {
-	if text := t.listing.Filter(); text != t.filter {
+	if text := t.Filter(); text != t.filter {
 		t.filter = text
 		t.Source.Filter(text)
 		t.Relist()
@@ -101,59 +100,21 @@ func (t *Table[K, R]) refilter() {
 
 // Relist adjusts the cursor after the choice or the order of rows has changed.
 func (t *Table[K, R]) Relist() {
-	if k, ok := t.listing.Cursor(); ok && t.ToFirst && t.Source.Place(k) < 0 {
-		t.listing.Act(t.Source, keys.First)
+	if t.set && t.ToFirst && t.Source.Place(t.cursor) < 0 {
+		t.act(keys.First)
 	}
 	t.Settle()
 }
 
-// Settle adjusts cursor and marks after rows have changed.
-func (t *Table[K, R]) Settle() { t.listing.Settle(t.Source) }
-
-// Filter returns the text of the filter. SetFilter replaces the text of a source
-// that is filtered already.
-func (t *Table[K, R]) Filter() string { return t.listing.Filter() }
-func (t *Table[K, R]) SetFilter(text string) {
-	t.listing.SetFilter(text)
-	t.filter = t.listing.Filter()
-}
-
-// Cursor returns the key of the row under the cursor, Index its index, and Current
-// the row, which is nil in an empty table.
-func (t *Table[K, R]) Cursor() (k K, ok bool) { return t.listing.Cursor() }
-func (t *Table[K, R]) Index() int             { return t.listing.Index() }
-func (t *Table[K, R]) Current() *R {
-	if _, ok := t.listing.Cursor(); !ok || t.listing.Index() >= t.Source.Len() {
-		return nil
-	}
-	return t.Source.Row(t.listing.Index())
-}
-
-// Select moves the cursor to a row, and reports whether the row is listed.
-func (t *Table[K, R]) Select(k K) bool { return t.listing.Select(t.Source, k) }
-
-// Chosen returns the keys that an action is about: those of the marked rows, or that
-// of the row under the cursor. Marks counts the marked rows, Marked reports whether
-// one is marked, and Unmark removes all marks.
-func (t *Table[K, R]) Chosen() (chosen []K, marked bool) { return t.listing.Chosen(t.Source) }
-func (t *Table[K, R]) Marks() int                        { return t.listing.Marks(t.Source) }
-func (t *Table[K, R]) Marked(i int) bool                 { return t.listing.Marked(t.Source, i) }
-func (t *Table[K, R]) Unmark()                           { t.listing.Unmark() }
-
-// Seen returns the range of rows that were drawn last, Window that to draw on a
-// number of lines.
-func (t *Table[K, R]) Seen() (first, last int)             { return t.listing.Seen(t.Source) }
-func (t *Table[K, R]) Window(height int) (first, last int) { return t.listing.Window(t.Source, height) }
-
 // SelectLine moves the cursor to the row on a line of those drawn last. It reports
 // whether there is such a row, and whether the cursor was on it already.
 func (t *Table[K, R]) SelectLine(y int) (ok, again bool) {
-	first, last := t.Window(t.listing.height)
+	first, last := t.Window(t.height)
 	i := first + y
 	if y < 0 || i >= last {
 		return false, false
 	}
-	again = i == t.listing.Index()
+	again = i == t.at
 	t.Select(t.Source.At(i))
 	return true, again
 }
@@ -177,11 +138,6 @@ func (t *Table[K, R]) titleAt(x int) string {
 		}
 	}
 	return ""
-}
-
-// DrawFilter draws the filter, and returns the column after it.
-func (t *Table[K, R]) DrawFilter(v canvas.View, x, y, width int, w *screen.World) int {
-	return t.listing.DrawFilter(v, x, y, width, w)
 }
 
 // Place chooses the columns for a view of some width on a screen of another width.
