@@ -213,6 +213,17 @@ type Daemon struct {
 
 var ErrNotFaked = errors.New("the test's daemon does not know this")
 
+// ask returns the answer that a test has put in, else that of Real.
+func ask[Q, T any](ctx context.Context, d *Daemon, on func(Q) (T, error), real func(screen.Daemon, context.Context, Q) (T, error), q Q) (answer T, err error) {
+	switch {
+	case on != nil:
+		return on(q)
+	case d.Real != nil:
+		return real(d.Real, ctx, q)
+	}
+	return answer, ErrNotFaked
+}
+
 func (d *Daemon) Status(ctx context.Context) (api.Status, error) {
 	if d.Real != nil {
 		return d.Real.Status(ctx)
@@ -237,12 +248,7 @@ func (d *Daemon) Board(ctx context.Context) iter.Seq2[api.BoardUpdate, error] {
 }
 
 func (d *Daemon) Show(ctx context.Context, ref string) (api.Job, error) {
-	if d.OnShow == nil && d.Real != nil {
-		return d.Real.Show(ctx, ref)
-	} else if d.OnShow == nil {
-		return api.Job{}, ErrNotFaked
-	}
-	return d.OnShow(ref)
+	return ask(ctx, d, d.OnShow, screen.Daemon.Show, ref)
 }
 
 func (d *Daemon) Why(ctx context.Context, ref string, at time.Time) (api.Why, error) {
@@ -255,30 +261,15 @@ func (d *Daemon) Why(ctx context.Context, ref string, at time.Time) (api.Why, er
 }
 
 func (d *Daemon) History(ctx context.Context, f api.Filter) (api.Runs, error) {
-	if d.OnHistory == nil && d.Real != nil {
-		return d.Real.History(ctx, f)
-	} else if d.OnHistory == nil {
-		return api.Runs{}, ErrNotFaked
-	}
-	return d.OnHistory(f)
+	return ask(ctx, d, d.OnHistory, screen.Daemon.History, f)
 }
 
 func (d *Daemon) Failures(ctx context.Context, since time.Time) (api.Failures, error) {
-	if d.OnFailed == nil && d.Real != nil {
-		return d.Real.Failures(ctx, since)
-	} else if d.OnFailed == nil {
-		return api.Failures{}, ErrNotFaked
-	}
-	return d.OnFailed(since)
+	return ask(ctx, d, d.OnFailed, screen.Daemon.Failures, since)
 }
 
 func (d *Daemon) OneRun(ctx context.Context, ref string) (job.Run, error) {
-	if d.OnOneRun == nil && d.Real != nil {
-		return d.Real.OneRun(ctx, ref)
-	} else if d.OnOneRun == nil {
-		return job.Run{}, ErrNotFaked
-	}
-	return d.OnOneRun(ref)
+	return ask(ctx, d, d.OnOneRun, screen.Daemon.OneRun, ref)
 }
 
 func (d *Daemon) Output(ctx context.Context, run string, follow bool) iter.Seq2[api.Event, error] {
@@ -333,39 +324,19 @@ func (d *Daemon) Past(ctx context.Context, jobs []job.ID, n int) ([]api.JobPast,
 }
 
 func (d *Daemon) Timeline(ctx context.Context, q api.TimelineQuery) (api.Timeline, error) {
-	if d.OnLine == nil && d.Real != nil {
-		return d.Real.Timeline(ctx, q)
-	} else if d.OnLine == nil {
-		return api.Timeline{}, ErrNotFaked
-	}
-	return d.OnLine(q)
+	return ask(ctx, d, d.OnLine, screen.Daemon.Timeline, q)
 }
 
 func (d *Daemon) Clashes(ctx context.Context, q api.ClashQuery) (api.Clashes, error) {
-	if d.OnClashes == nil && d.Real != nil {
-		return d.Real.Clashes(ctx, q)
-	} else if d.OnClashes == nil {
-		return api.Clashes{}, ErrNotFaked
-	}
-	return d.OnClashes(q)
+	return ask(ctx, d, d.OnClashes, screen.Daemon.Clashes, q)
 }
 
 func (d *Daemon) Stats(ctx context.Context, q api.StatsQuery) (api.Stats, error) {
-	if d.OnStats == nil && d.Real != nil {
-		return d.Real.Stats(ctx, q)
-	} else if d.OnStats == nil {
-		return api.Stats{}, ErrNotFaked
-	}
-	return d.OnStats(q)
+	return ask(ctx, d, d.OnStats, screen.Daemon.Stats, q)
 }
 
 func (d *Daemon) Coming(ctx context.Context, q api.ComingQuery) (api.Coming, error) {
-	if d.OnComing == nil && d.Real != nil {
-		return d.Real.Coming(ctx, q)
-	} else if d.OnComing == nil {
-		return api.Coming{}, ErrNotFaked
-	}
-	return d.OnComing(q)
+	return ask(ctx, d, d.OnComing, screen.Daemon.Coming, q)
 }
 
 func (d *Daemon) Backfill(_ context.Context, r api.BackfillRequest) (api.Backfill, error) {
@@ -392,12 +363,7 @@ func (d *Daemon) Ack(_ context.Context, r api.AckRequest) ([]job.ID, error) {
 }
 
 func (d *Daemon) JobConfig(ctx context.Context, ref string) (api.JobConfig, error) {
-	if d.OnConfig == nil && d.Real != nil {
-		return d.Real.JobConfig(ctx, ref)
-	} else if d.OnConfig == nil {
-		return api.JobConfig{}, ErrNotFaked
-	}
-	return d.OnConfig(ref)
+	return ask(ctx, d, d.OnConfig, screen.Daemon.JobConfig, ref)
 }
 
 func (d *Daemon) CrontabFiles(ctx context.Context) ([]api.CrontabFile, error) {
@@ -427,30 +393,15 @@ func (d *Daemon) InstallCrontabFile(_ context.Context, r api.CrontabFileRequest)
 }
 
 func (d *Daemon) Revisions(ctx context.Context, q api.RevisionQuery) ([]api.Revision, error) {
-	if d.OnRevisions == nil && d.Real != nil {
-		return d.Real.Revisions(ctx, q)
-	} else if d.OnRevisions == nil {
-		return nil, ErrNotFaked
-	}
-	return d.OnRevisions(q)
+	return ask(ctx, d, d.OnRevisions, screen.Daemon.Revisions, q)
 }
 
 func (d *Daemon) Revision(ctx context.Context, id int64) (api.Revision, error) {
-	if d.OnRevision == nil && d.Real != nil {
-		return d.Real.Revision(ctx, id)
-	} else if d.OnRevision == nil {
-		return api.Revision{}, ErrNotFaked
-	}
-	return d.OnRevision(id)
+	return ask(ctx, d, d.OnRevision, screen.Daemon.Revision, id)
 }
 
 func (d *Daemon) List(ctx context.Context, q api.Query) ([]job.Status, error) {
-	if d.OnList == nil && d.Real != nil {
-		return d.Real.List(ctx, q)
-	} else if d.OnList == nil {
-		return nil, ErrNotFaked
-	}
-	return d.OnList(q)
+	return ask(ctx, d, d.OnList, screen.Daemon.List, q)
 }
 
 func (d *Daemon) note(verb string, refs ...string) {
