@@ -282,6 +282,15 @@ func (b *Board) Find(id job.ID) (Slot, bool) {
 	return slot, ok
 }
 
+// Job returns all that is known of a job by its ID.
+func (b *Board) Job(id job.ID) (api.Row, bool) {
+	slot, ok := b.slots[id]
+	if !ok {
+		return api.Row{}, false
+	}
+	return b.Row(slot), true
+}
+
 // At is the job of an entry, by its place.
 func (b *Board) At(file string, line int) (api.Row, bool) {
 	for s := range Slot(len(b.cells)) {

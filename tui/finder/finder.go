@@ -248,11 +248,10 @@ func (f *Finder) fileOf(file *api.CrontabFile) Candidate {
 
 // stateOf describes a job.
 func (f *Finder) stateOf(id job.ID) string {
-	slot, ok := f.World.Board.Find(id)
+	row, ok := f.World.Board.Job(id)
 	if !ok {
 		return ""
 	}
-	row := f.World.Board.Row(slot)
 	_, word, _ := screen.JobLook(f.World, &row)
 	text := strings.TrimSpace(word) + ", " + row.Schedule
 	if row.Ending != "" {

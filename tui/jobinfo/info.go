@@ -55,12 +55,8 @@ func (d *Info) Ask(w *screen.World, id job.ID, whole bool) []screen.Effect {
 			return []screen.Effect{screen.Forget{Slot: Slot}}
 		}
 	}
-	slot, ok := w.Board.Find(id)
-	if !ok || !w.Link.Live {
-		return nil
-	}
-	row := w.Board.Row(slot)
-	if !d.outdated(w, row, whole) {
+	row, ok := w.Board.Job(id)
+	if !ok || !w.Link.Live || !d.outdated(w, row, whole) {
 		return nil
 	}
 	d.seen, d.whole, d.asking, d.asked = row, whole, true, w.Now

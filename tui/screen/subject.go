@@ -34,8 +34,8 @@ func (w *World) Denied(a keys.Action, about Subject) string {
 func (w *World) Rows(about Subject) []api.Row {
 	rows := make([]api.Row, 0, len(about.Jobs))
 	for _, id := range about.Jobs {
-		if slot, ok := w.Board.Find(id); ok {
-			rows = append(rows, w.Board.Row(slot))
+		if row, ok := w.Board.Job(id); ok {
+			rows = append(rows, row)
 		}
 	}
 	return rows
@@ -76,11 +76,7 @@ func (w *World) Row(s Subject) (api.Row, bool) {
 	if len(s.Jobs) == 0 {
 		return api.Row{}, false
 	}
-	slot, ok := w.Board.Find(s.Jobs[0])
-	if !ok {
-		return api.Row{}, false
-	}
-	return w.Board.Row(slot), true
+	return w.Board.Job(s.Jobs[0])
 }
 
 // Placed is a subject with the place of its entry: that of the job where the
@@ -94,6 +90,6 @@ func (w *World) Placed(s Subject) Subject {
 
 // JobZone is the zone of a job.
 func (w *World) JobZone(id job.ID) string {
-	row, _ := w.Row(Subject{Jobs: []job.ID{id}})
+	row, _ := w.Board.Job(id)
 	return row.Zone
 }

@@ -69,20 +69,12 @@ func (s *Detail) Scope() keys.Scope {
 
 // Heading returns the job's name and state.
 func (s *Detail) Heading(w *screen.World) string {
-	row, ok := s.row(w)
+	row, ok := w.Board.Job(s.id)
 	if !ok {
 		return string(s.id) + "  no longer exists"
 	}
 	sign, word, _ := screen.JobLook(w, &row)
 	return string(s.id) + "  " + sign + " " + word + "  " + jobinfo.Situation(w, &row, s.file.Past)
-}
-
-func (s *Detail) row(w *screen.World) (api.Row, bool) {
-	slot, ok := w.Board.Find(s.id)
-	if !ok {
-		return api.Row{}, false
-	}
-	return w.Board.Row(slot), true
 }
 
 const slotConfig = "config"
@@ -212,7 +204,7 @@ func (s *Detail) Subject(w *screen.World) screen.Subject {
 		return in.Subject(w)
 	}
 	subject := screen.Subject{Jobs: []job.ID{s.id}}
-	if row, ok := s.row(w); ok {
+	if row, ok := w.Board.Job(s.id); ok {
 		subject.File, subject.Line = row.Crontab, row.Line
 	}
 	if s.tab == tabHistory {
@@ -248,7 +240,7 @@ func (s *Detail) Foot(w *screen.World) []keys.Action {
 
 // Draw draws the job, the names of the tabs, and the current tab.
 func (s *Detail) Draw(v canvas.View, w *screen.World) {
-	row, ok := s.row(w)
+	row, ok := w.Board.Job(s.id)
 	if !ok {
 		page.DrawNotice(v, []string{fmt.Sprintf("%s no longer exists: its entry was removed or renamed.", s.id), "esc goes back"})
 		return

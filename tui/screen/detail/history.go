@@ -58,11 +58,10 @@ const manyRuns = 200
 
 // ask requests the runs, again after another run has begun or ended.
 func (r *jobRuns) ask(w *screen.World, id job.ID) []screen.Effect {
-	slot, ok := w.Board.Find(id)
+	row, ok := w.Board.Job(id)
 	if !ok || r.asking || !w.Link.Live {
 		return nil
 	}
-	row := w.Board.Row(slot)
 	if stamp := jobinfo.StampOf(&row); stamp != r.seen || !r.known && r.err == nil {
 		r.seen, r.asking = stamp, true
 		return []screen.Effect{screen.Ask{Slot: slotJobRuns, Call: func(ctx context.Context, d screen.Daemon) (any, error) {

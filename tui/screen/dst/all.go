@@ -100,10 +100,7 @@ func (s *affected) find(w *screen.World) {
 	type written struct{ schedule, zone string }
 	changes := map[written][]timetable.Change{}
 	for id := range w.Board.Jobs() {
-		row, ok := w.Row(screen.Subject{Jobs: []job.ID{id}})
-		if !ok {
-			continue
-		}
+		row, _ := w.Board.Job(id)
 		as := written{row.Schedule, w.ZoneName(row.Zone)}
 		touching, known := changes[as]
 		if !known {

@@ -290,14 +290,8 @@ func (s *Jobs) choose(k screen.Key) {
 // current is the row under the cursor.
 func (s *Jobs) current() (api.Row, bool) {
 	id, ok := s.table.Cursor()
-	if !ok {
-		return api.Row{}, false
-	}
-	slot, ok := s.rows.Board.Find(id)
-	if !ok {
-		return api.Row{}, false
-	}
-	return s.rows.Board.Row(slot), true
+	row, known := s.rows.Board.Job(id)
+	return row, ok && known
 }
 
 // Subject returns the marked jobs, or the job under the cursor.

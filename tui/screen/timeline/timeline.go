@@ -241,10 +241,8 @@ func (s *Timeline) Take(w *screen.World, a screen.Answer) []screen.Effect {
 // current is the row under the cursor.
 func (s *Timeline) current(w *screen.World) (api.Row, bool) {
 	id, ok := s.table.Cursor()
-	if !ok {
-		return api.Row{}, false
-	}
-	return w.Row(screen.Subject{Jobs: []job.ID{id}})
+	row, known := w.Board.Job(id)
+	return row, ok && known
 }
 
 // under returns the content of the selected cell, if there is any.

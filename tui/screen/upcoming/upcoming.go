@@ -92,7 +92,7 @@ func New() *Upcoming {
 // of returns the text of a column that the board has.
 func (*Upcoming) of(text func(r *api.Row) string) func(w *screen.World, r *row) (string, canvas.Style) {
 	return func(w *screen.World, r *row) (string, canvas.Style) {
-		about, ok := w.Row(screen.Subject{Jobs: []job.ID{r.Job}})
+		about, ok := w.Board.Job(r.Job)
 		if !ok {
 			return "", canvas.Style{}
 		}
