@@ -22,6 +22,11 @@ type Column[R any] struct {
 	Draw func(f *Field, w *screen.World, r *R)
 }
 
+// Plain returns the Text of a column in the usual style.
+func Plain[R any](text func(r *R) string) func(*screen.World, *R) (string, canvas.Style) {
+	return func(_ *screen.World, r *R) (string, canvas.Style) { return text(r), canvas.Style{} }
+}
+
 // placedColumn is a column with its place on the screen.
 type placedColumn[R any] struct {
 	*Column[R]

@@ -39,10 +39,8 @@ func newJobRuns(zone func(w *screen.World) string) *jobRuns {
 			return runEnding(r), style
 		}},
 		{Width: 8, Text: func(w *screen.World, r *job.Run) (string, canvas.Style) { return w.Took(r), canvas.Style{} }},
-		{Width: 26, Grow: 25, Text: func(_ *screen.World, r *job.Run) (string, canvas.Style) {
-			return jobinfo.UsageText(r.Usage), canvas.Style{}
-		}},
-		{Width: 11, Text: func(_ *screen.World, r *job.Run) (string, canvas.Style) { return screen.TriggerText(r), canvas.Style{} }},
+		{Width: 26, Grow: 25, Text: table.Plain(func(r *job.Run) string { return jobinfo.UsageText(r.Usage) })},
+		{Width: 11, Text: table.Plain(screen.TriggerText)},
 		{Width: 12, Text: func(_ *screen.World, r *job.Run) (string, canvas.Style) { return "run " + r.ID.String(), screen.Dim }},
 	}}
 	for i := range r.table.Columns {

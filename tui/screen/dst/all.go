@@ -65,18 +65,16 @@ func newAffected() *affected {
 // columns are the job and the day, or on a wide screen the job, the change and what
 // it does.
 func (s *affected) columns(wide bool) []table.Column[touched] {
-	name := table.Column[touched]{Title: "JOB", Width: 19, Text: func(_ *screen.World, r *touched) (string, canvas.Style) { return string(r.key.job), canvas.Style{} }}
+	name := table.Column[touched]{Title: "JOB", Width: 19, Text: table.Plain(func(r *touched) string { return string(r.key.job) })}
 	if !wide {
-		return []table.Column[touched]{name, {Fill: true, Text: func(_ *screen.World, r *touched) (string, canvas.Style) {
-			return r.change.At.Add(-time.Second).Format("2 Jan"), canvas.Style{}
-		}}}
+		return []table.Column[touched]{name, {Fill: true, Text: table.Plain(func(r *touched) string { return r.change.At.Add(-time.Second).Format("2 Jan") })}}
 	}
 	return []table.Column[touched]{
 		name,
-		{Title: "CHANGE", Width: 23, Text: func(_ *screen.World, r *touched) (string, canvas.Style) {
+		{Title: "CHANGE", Width: 23, Text: table.Plain(func(r *touched) string {
 			before, after := timetable.Wall(r.change.At, r.change.Before), timetable.Wall(r.change.At, r.change.After)
-			return fmt.Sprintf("%s %s -> %s", before.Format("2 Jan"), before.Format("15:04"), after.Format("15:04")), canvas.Style{}
-		}},
+			return fmt.Sprintf("%s %s -> %s", before.Format("2 Jan"), before.Format("15:04"), after.Format("15:04"))
+		})},
 		{Title: "EFFECT", Fill: true, Text: func(w *screen.World, r *touched) (string, canvas.Style) { return s.effect(w, r), canvas.Style{} }},
 	}
 }

@@ -200,18 +200,15 @@ func (f *Files) Refuses(w *screen.World, a keys.Action) string {
 
 // fileColumns are the columns of the list.
 func fileColumns() []table.Column[api.CrontabFile] {
-	text := func(get func(t *api.CrontabFile) string) func(*screen.World, *api.CrontabFile) (string, canvas.Style) {
-		return func(_ *screen.World, t *api.CrontabFile) (string, canvas.Style) { return get(t), canvas.Style{} }
-	}
-	gap := table.Column[api.CrontabFile]{Width: 1, From: 60, Text: text(func(*api.CrontabFile) string { return "" })} // numbers end at the right
+	gap := table.Column[api.CrontabFile]{Width: 1, From: 60, Text: table.Plain(func(*api.CrontabFile) string { return "" })} // numbers end at the right
 	return []table.Column[api.CrontabFile]{
 		{Width: 2, Text: fileSign},
-		{Title: "FILE", Fill: true, Text: text(change.FileName)},
+		{Title: "FILE", Fill: true, Text: table.Plain(change.FileName)},
 		{Title: "ENTRIES", Width: 8, Right: true, Text: entriesCell},
 		gap,
 		{Title: "LINT", Width: 14, From: 60, Text: lintCell},
-		{Title: "OWNER", Width: 9, From: 80, Text: text(func(t *api.CrontabFile) string { return t.Owner })},
-		{Title: "MODE", Width: 5, From: 110, Text: text(func(t *api.CrontabFile) string {
+		{Title: "OWNER", Width: 9, From: 80, Text: table.Plain(func(t *api.CrontabFile) string { return t.Owner })},
+		{Title: "MODE", Width: 5, From: 110, Text: table.Plain(func(t *api.CrontabFile) string {
 			if t.Missing {
 				return ""
 			}
@@ -225,7 +222,7 @@ func fileColumns() []table.Column[api.CrontabFile] {
 			}
 			return w.Past(t.Changed, ""), canvas.Style{}
 		}},
-		{Title: "BY", Width: 11, From: 110, Text: text(func(t *api.CrontabFile) string { return t.By })},
+		{Title: "BY", Width: 11, From: 110, Text: table.Plain(func(t *api.CrontabFile) string { return t.By })},
 	}
 }
 

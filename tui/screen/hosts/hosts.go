@@ -52,7 +52,7 @@ func New() *Hosts {
 			count("LATE", 0, canvas.Doubt, job.StateLate),
 			count("RUNNING", screen.FullWidth, canvas.Busy, job.StateRunning),
 			count("JOBS", 100, canvas.Plain, job.States[:]...),
-			{Width: 1, Text: func(*screen.World, *row) (string, canvas.Style) { return "", canvas.Style{} }}, // numbers end at the right
+			{Width: 1, Text: table.Plain(func(*row) string { return "" })}, // numbers end at the right
 			{Title: "NEXT", Width: 12, Fill: true, Text: nextText},
 		},
 	}

@@ -50,16 +50,12 @@ func New() *Incident {
 			{Width: 2, Text: func(w *screen.World, _ *failure.Cause) (string, canvas.Style) {
 				return w.Glyphs.Failed, canvas.Style{Role: canvas.Bad}
 			}},
-			{Width: 7, Text: func(_ *screen.World, c *failure.Cause) (string, canvas.Style) {
-				return fmt.Sprintf("%dx", c.Count()), canvas.Style{}
-			}},
-			{Width: 9, From: screen.FullWidth, Text: func(_ *screen.World, c *failure.Cause) (string, canvas.Style) {
-				return page.Count(len(c.Jobs()), "job"), canvas.Style{}
-			}},
+			{Width: 7, Text: table.Plain(func(c *failure.Cause) string { return fmt.Sprintf("%dx", c.Count()) })},
+			{Width: 9, From: screen.FullWidth, Text: table.Plain(func(c *failure.Cause) string { return page.Count(len(c.Jobs()), "job") })},
 			{Width: 11, From: screen.FullWidth, Text: func(w *screen.World, c *failure.Cause) (string, canvas.Style) {
 				return w.Past(c.Last(), ""), canvas.Style{}
 			}},
-			{Fill: true, Text: func(_ *screen.World, c *failure.Cause) (string, canvas.Style) { return c.Title, canvas.Style{} }},
+			{Fill: true, Text: table.Plain(func(c *failure.Cause) string { return c.Title })},
 		},
 	}
 	s.Refused[keys.ShowGroups] = "this is it"

@@ -74,10 +74,10 @@ func New() *Options {
 		Refused: table.Refuse("not on this screen",
 			keys.Mark, keys.Range, keys.MarkAll, keys.States, keys.Views, keys.Wide, keys.Sort, keys.Reverse),
 		Columns: []table.Column[row]{
-			{Title: "SETTING", Width: 23, Text: func(_ *screen.World, r *row) (string, canvas.Style) { return r.name(), canvas.Style{} }},
+			{Title: "SETTING", Width: 23, Text: table.Plain((*row).name)},
 			{Title: "VALUE", Width: 15, Grow: 25, Text: func(w *screen.World, r *row) (string, canvas.Style) { return r.value(w), canvas.Style{Bold: true} }},
 			{Title: "FROM", Width: 7, From: screen.FullWidth, Text: fromText},
-			{Title: "WHAT IT IS", Width: 12, Least: 72, From: screen.FullWidth, Fill: true, Text: func(_ *screen.World, r *row) (string, canvas.Style) { return r.help, canvas.Style{} }},
+			{Title: "WHAT IT IS", Width: 12, Least: 72, From: screen.FullWidth, Fill: true, Text: table.Plain(func(r *row) string { return r.help })},
 		},
 	}
 	s.Refused[keys.ShowOptions] = "these are they"

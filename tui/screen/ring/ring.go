@@ -146,9 +146,6 @@ func (s *Ring) summary() string {
 // memberColumns are the columns of members, the most important first: those
 // without room are dropped from the end.
 func (s *Ring) memberColumns() []table.Column[api.Member] {
-	plain := func(text func(m *api.Member) string) func(*screen.World, *api.Member) (string, canvas.Style) {
-		return func(_ *screen.World, m *api.Member) (string, canvas.Style) { return text(m), canvas.Style{} }
-	}
 	remote := func(m *api.Member, text string) string {
 		if m.ID == s.answer.Self || !m.State.Up() {
 			return "-"
@@ -156,13 +153,13 @@ func (s *Ring) memberColumns() []table.Column[api.Member] {
 		return text
 	}
 	columns := []table.Column[api.Member]{
-		{Title: "NODE", Text: plain(func(m *api.Member) string { return m.Name })},
+		{Title: "NODE", Text: table.Plain(func(m *api.Member) string { return m.Name })},
 		{Title: "STATE", Width: 11, Text: func(w *screen.World, m *api.Member) (string, canvas.Style) {
 			return memberSign(m.State, w.Glyphs) + " " + string(m.State), memberStyle(m.State)
 		}},
-		{Title: "OWNS", Width: 8, Text: plain(func(m *api.Member) string { return page.Thousands(m.Owns) })},
-		{Title: "RUN", Width: 5, Text: plain(func(m *api.Member) string { return strconv.Itoa(m.Runs) })},
-		{Title: "CLOCK", Width: 10, Text: plain(func(m *api.Member) string {
+		{Title: "OWNS", Width: 8, Text: table.Plain(func(m *api.Member) string { return page.Thousands(m.Owns) })},
+		{Title: "RUN", Width: 5, Text: table.Plain(func(m *api.Member) string { return strconv.Itoa(m.Runs) })},
+		{Title: "CLOCK", Width: 10, Text: table.Plain(func(m *api.Member) string {
 			return remote(m, fmt.Sprintf("%+.1f ms", float64(m.Clock.Round(100*time.Microsecond))/float64(time.Millisecond)))
 		})},
 		{Title: "JOBS", Width: 10, Text: func(_ *screen.World, m *api.Member) (string, canvas.Style) {
@@ -174,12 +171,12 @@ func (s *Ring) memberColumns() []table.Column[api.Member] {
 		{Title: "SINCE", Width: 8, Text: func(w *screen.World, m *api.Member) (string, canvas.Style) {
 			return display.Brief(w.Now.Sub(m.Since)), canvas.Style{}
 		}},
-		{Title: "RTT", Width: 9, Text: plain(func(m *api.Member) string {
+		{Title: "RTT", Width: 9, Text: table.Plain(func(m *api.Member) string {
 			return remote(m, fmt.Sprintf("%.1f ms", float64(m.RTT)/float64(time.Millisecond)))
 		})},
-		{Title: "VER", Width: 10, Text: plain(func(m *api.Member) string { return cmp.Or(m.Version, "-") })},
-		{Title: "ADDRESS", Width: 24, Text: plain(func(m *api.Member) string { return m.Addr })},
-		{Title: "LABELS", Width: 30, Text: plain((*api.Member).LabelsText)},
+		{Title: "VER", Width: 10, Text: table.Plain(func(m *api.Member) string { return cmp.Or(m.Version, "-") })},
+		{Title: "ADDRESS", Width: 24, Text: table.Plain(func(m *api.Member) string { return m.Addr })},
+		{Title: "LABELS", Width: 30, Text: table.Plain((*api.Member).LabelsText)},
 	}
 	for i := range columns {
 		columns[i].Rank = i

@@ -282,6 +282,8 @@ func merged(rows []runRow, got api.Runs) []runRow {
 	return rows[:min(len(rows), mostRuns)]
 }
 
+func (r *runRow) job() string { return string(r.run.Job) }
+
 // waits reports whether the run has not started yet.
 func (r *runRow) waits() bool {
 	return r.missed == nil && r.run.State.Live() && r.run.Started.IsZero()
@@ -441,7 +443,7 @@ func (s *Runs) runColumns(w *screen.World) []table.Column[runRow] {
 	return []table.Column[runRow]{
 		{Width: 2, Text: signText},
 		{Title: "START", Width: startWidth(w), Text: startText},
-		{Title: "JOB", Fill: true, Least: min(jobs, longestJob) + 1, Most: max(jobs, longestJob) + 1, Text: jobText},
+		{Title: "JOB", Fill: true, Least: min(jobs, longestJob) + 1, Most: max(jobs, longestJob) + 1, Text: table.Plain((*runRow).job)},
 		{Title: "OUTCOME", Width: outcome, Grow: max(outcomes+1-outcome, 0), Text: outcomeText}, // a long one: "not started: ..."
 		{Title: "TOOK", From: 60, Width: 7, Text: func(w *screen.World, r *runRow) (string, canvas.Style) { return w.Took(&r.run), canvas.Style{} }},
 		{Title: "CPU", From: 80, Width: 7, Text: dim(cpuText)},
@@ -460,22 +462,18 @@ func missedColumns(w *screen.World) []table.Column[runRow] {
 		{Title: "DUE", Width: startWidth(w), Text: func(w *screen.World, r *runRow) (string, canvas.Style) {
 			return w.Past(r.run.Due, w.JobZone(r.run.Job)), canvas.Style{}
 		}},
-		{Title: "JOB", Width: 16, Text: jobText},
-		{Title: "WHY IT WAS NOT RUN", Fill: true, Text: func(_ *screen.World, r *runRow) (string, canvas.Style) { return r.outcome(), canvas.Style{} }},
+		{Title: "JOB", Width: 16, Text: table.Plain((*runRow).job)},
+		{Title: "WHY IT WAS NOT RUN", Fill: true, Text: table.Plain((*runRow).outcome)},
 	}
 }
 
-// signText is the sign of a row, jobText the name of its job.
+// signText is the sign of a row.
 func signText(w *screen.World, r *runRow) (string, canvas.Style) {
 	if r.missed != nil {
 		return w.Glyphs.Skipped, screen.Dim
 	}
 	return screen.RunSign(w, &r.run)
 }
-func jobText(_ *screen.World, r *runRow) (string, canvas.Style) {
-	return string(r.run.Job), canvas.Style{}
-}
-
 func startText(w *screen.World, r *runRow) (string, canvas.Style) {
 	at := r.run.Started
 	if at.IsZero() {

@@ -72,9 +72,7 @@ func New(about screen.Subject) *Stats {
 		Key: func(g *api.StatsGroup) string { return g.Name }, Words: func(g *api.StatsGroup) string { return g.Name },
 	}
 	took := func(title string, from int, of func(g *api.StatsGroup) time.Duration) table.Column[api.StatsGroup] {
-		return table.Column[api.StatsGroup]{Title: title, Width: 10, From: from, Right: true, Text: func(_ *screen.World, g *api.StatsGroup) (string, canvas.Style) {
-			return lengthText(g, of(g)), canvas.Style{}
-		}}
+		return table.Column[api.StatsGroup]{Title: title, Width: 10, From: from, Right: true, Text: table.Plain(func(g *api.StatsGroup) string { return lengthText(g, of(g)) })}
 	}
 	s.Table = table.Table[string, api.StatsGroup]{
 		Source: &s.rows, Left: 1, Titles: table.TitleStyle, In: keys.Stats, ToFirst: true,
@@ -82,10 +80,8 @@ func New(about screen.Subject) *Stats {
 		Refused: table.Refuse("not on this screen",
 			keys.Mark, keys.Range, keys.MarkAll, keys.States, keys.Views, keys.Wide, keys.PreviousRun, keys.NextRun),
 		Columns: []table.Column[api.StatsGroup]{
-			{Title: "JOB", Width: 14, Fill: true, Most: 48, Text: func(_ *screen.World, g *api.StatsGroup) (string, canvas.Style) { return g.Name, canvas.Style{} }},
-			{Title: "RUNS", Width: 8, From: screen.FullWidth, Right: true, Text: func(_ *screen.World, g *api.StatsGroup) (string, canvas.Style) {
-				return page.Thousands(g.Runs), canvas.Style{}
-			}},
+			{Title: "JOB", Width: 14, Fill: true, Most: 48, Text: table.Plain(func(g *api.StatsGroup) string { return g.Name })},
+			{Title: "RUNS", Width: 8, From: screen.FullWidth, Right: true, Text: table.Plain(func(g *api.StatsGroup) string { return page.Thousands(g.Runs) })},
 			{Title: "OK", Width: 8, Right: true, Text: func(_ *screen.World, g *api.StatsGroup) (string, canvas.Style) {
 				return rateText(g), canvas.Style{Role: quality(g).role()}
 			}},

@@ -40,16 +40,14 @@ func newClashes(line *Timeline) *clashes {
 			{Title: "AT", Width: 12, Text: func(w *screen.World, c *api.Clash) (string, canvas.Style) {
 				return w.Minute(c.At, line.zone(w)), canvas.Style{}
 			}},
-			{Title: "STARTS", Width: 8, Text: func(_ *screen.World, c *api.Clash) (string, canvas.Style) {
-				return strconv.Itoa(c.Starts), canvas.Style{}
-			}},
+			{Title: "STARTS", Width: 8, Text: table.Plain(func(c *api.Clash) string { return strconv.Itoa(c.Starts) })},
 			{Title: "QUIETEST", Width: 10, From: screen.FullWidth, Text: func(w *screen.World, c *api.Clash) (string, canvas.Style) {
 				if c.Quiet.IsZero() || c.Quiet.Equal(c.At) {
 					return "-", canvas.Style{Role: canvas.Off}
 				}
 				return c.Quiet.In(line.zone(w)).Format(w.Clock.Layout("15:04")), canvas.Style{}
 			}},
-			{Title: "JOBS", Fill: true, Text: func(_ *screen.World, c *api.Clash) (string, canvas.Style) { return namesText(c), canvas.Style{} }},
+			{Title: "JOBS", Fill: true, Text: table.Plain(namesText)},
 		},
 	}
 	return s

@@ -71,7 +71,7 @@ func New() *Upcoming {
 				}
 				return w.Glyphs.Late + " " + page.Thousands(r.together) + " starts", canvas.Style{Role: canvas.Doubt}
 			}},
-			{Title: "JOB", Width: 16, Grow: 20, Fill: true, Text: func(_ *screen.World, r *row) (string, canvas.Style) { return string(r.Job), canvas.Style{} }},
+			{Title: "JOB", Width: 16, Grow: 20, Fill: true, Text: table.Plain(func(r *row) string { return string(r.Job) })},
 			{Title: "USER", Width: 10, From: screen.FullWidth, Text: s.of(func(r *api.Row) string { return r.User })},
 			{Title: "LAST TOOK", Width: 11, From: screen.FullWidth, Text: s.of(func(r *api.Row) string {
 				if r.LastRun == 0 {
@@ -80,7 +80,7 @@ func New() *Upcoming {
 				return display.Brief(r.Took)
 			})},
 			{Title: "SCHEDULE", Width: 20, From: 100, Text: s.of(func(r *api.Row) string { return r.Schedule })},
-			{Title: hostTitle, Width: 12, Text: func(_ *screen.World, r *row) (string, canvas.Style) { return r.Node, canvas.Style{} }},
+			{Title: hostTitle, Width: 12, Text: table.Plain(func(r *row) string { return r.Node })},
 			{Title: "COMMAND", Width: 12, From: 120, Fill: true, Text: s.of(func(r *api.Row) string { return r.Command })},
 		},
 	}
