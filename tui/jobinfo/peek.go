@@ -240,8 +240,8 @@ func drawNewest(row canvas.View, w *screen.World, r *api.Row) {
 		text = fmt.Sprintf("run %d of %s failed %s", r.LastRun, r.Job, ago)
 	}
 	end := row.Width()
-	if b, ok := w.Keys.Binding(keys.Acknowledge, keys.Subject); ok && r.State == job.StateFailing && len(b.Keys) > 0 {
-		end = row.PutRight(0, b.Keys[0]+" acknowledge ", canvas.Style{})
+	if key := w.Keys.Key(keys.Acknowledge); key != "" && r.State == job.StateFailing {
+		end = row.PutRight(0, key+" acknowledge ", canvas.Style{})
 		w.ClickActs(row.In(end+1, 0, row.Width()-end-2, 1), keys.Acknowledge)
 	}
 	row.PutCut(1, 0, end-2, text, w.Glyphs.Ellipsis, canvas.Style{})

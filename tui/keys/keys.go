@@ -211,14 +211,19 @@ func (m *Map) Of(scopes ...Scope) []Binding {
 	return all
 }
 
-// Binding returns the row of an action in the first scope that has it.
-func (m *Map) Binding(a Action, scopes ...Scope) (b Binding, ok bool) {
-	for _, s := range scopes {
-		for i := range m.bindings {
-			if b := &m.bindings[i]; b.Scope == s && b.Action == a {
-				return *b, true
-			}
-		}
+// Binding returns the row of an action.
+func (m *Map) Binding(a Action) (b Binding, ok bool) {
+	i := place(a)
+	if i < 0 {
+		return Binding{}, false
 	}
-	return Binding{}, false
+	return m.bindings[i], true
+}
+
+// Key returns the first key of an action, or "" if it has none.
+func (m *Map) Key(a Action) string {
+	if b, _ := m.Binding(a); len(b.Keys) > 0 {
+		return b.Keys[0]
+	}
+	return ""
 }

@@ -58,7 +58,7 @@ func TestRebind(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", tc.key, got, tc.want)
 		}
 	}
-	if b, _ := Default().Binding(Run, Subject); !slices.Equal(b.Keys, []string{"r"}) {
+	if b, _ := Default().Binding(Run); !slices.Equal(b.Keys, []string{"r"}) {
 		t.Errorf("the table itself was changed: run is on %q", b.Keys)
 	}
 }

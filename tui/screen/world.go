@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
@@ -78,14 +79,7 @@ const (
 )
 
 // KeyOf returns the first key of an action, or its name in the settings if it has none.
-func (w *World) KeyOf(a keys.Action) string {
-	for _, b := range w.Keys.All() {
-		if b.Action == a && len(b.Keys) > 0 {
-			return b.Keys[0]
-		}
-	}
-	return string(a)
-}
+func (w *World) KeyOf(a keys.Action) string { return cmp.Or(w.Keys.Key(a), string(a)) }
 
 // IsOfCron reports whether cron runs a job, on a host without a daemon. The outcomes of such runs are not
 // known.

@@ -45,7 +45,7 @@ var moves = map[keys.Action]bool{
 
 // word returns the short name of an action.
 func (s *Shell) word(a keys.Action) string {
-	if b, ok := s.w.Keys.Binding(a, s.scopes()...); ok {
+	if b, ok := s.w.Keys.Binding(a); ok {
 		return b.Short
 	}
 	return string(a)
@@ -218,7 +218,7 @@ func (s *Shell) do(a keys.Action, about screen.Subject) bool {
 
 // refusesSubject returns why an action does not apply to a subject, or "".
 func (s *Shell) refusesSubject(a keys.Action, about screen.Subject) string {
-	if _, isSubject := s.w.Keys.Binding(a, keys.Subject); !isSubject || a == keys.Add {
+	if b, _ := s.w.Keys.Binding(a); b.Scope != keys.Subject || a == keys.Add {
 		return ""
 	}
 	if len(about.Jobs) == 0 && about.Run == 0 && (a != keys.Edit || about.File == "") {

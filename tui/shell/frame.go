@@ -88,8 +88,8 @@ func (s *Shell) drawHead(row canvas.View) {
 func (s *Shell) drawTabs(row canvas.View, x int) {
 	for _, r := range s.screens.Roots {
 		name := r.Name
-		if b, ok := s.w.Keys.Binding(r.Action, keys.Everywhere); ok && len(b.Keys) > 0 {
-			name = b.Keys[0] + " " + name
+		if key := s.w.Keys.Key(r.Action); key != "" {
+			name = key + " " + name
 		}
 		style := canvas.Style{}
 		if s.roots[r.Action] == s.stack[0] {
@@ -320,11 +320,10 @@ type hint struct {
 
 func (s *Shell) hints(actions []keys.Action) []hint {
 	var all []hint
-	scopes := []keys.Scope{s.front().Scope(), keys.Subject, keys.List, keys.Everywhere}
 	typist, ok := s.front().(screen.Typist)
 	typing := ok && typist.Typing()
 	for _, a := range actions {
-		if b, ok := s.w.Keys.Binding(a, scopes...); ok && len(b.Keys) > 0 {
+		if b, ok := s.w.Keys.Binding(a); ok && len(b.Keys) > 0 {
 			off := s.refuses(a) != "" || typing && types(b.Keys[0])
 			all = append(all, hint{a, b.Keys[0], b.Short, off})
 		}
@@ -421,9 +420,9 @@ func (s *Shell) drawWelcome(body canvas.View) {
 // welcomeHints returns the hints about actions that have a key, and the width of the keys.
 func (s *Shell) welcomeHints() (hints []hint, wide int) {
 	for _, w := range welcome {
-		if b, ok := s.w.Keys.Binding(w.action, keys.Subject, keys.List, keys.Everywhere); ok && len(b.Keys) > 0 {
-			hints = append(hints, hint{action: w.action, key: b.Keys[0], word: w.text})
-			wide = max(wide, display.Width(b.Keys[0]))
+		if key := s.w.Keys.Key(w.action); key != "" {
+			hints = append(hints, hint{action: w.action, key: key, word: w.text})
+			wide = max(wide, display.Width(key))
 		}
 	}
 	return hints, wide

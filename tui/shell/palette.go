@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"os/exec"
 	"slices"
@@ -250,7 +251,7 @@ func (s *Shell) commandOf(c *finder.Candidate) []string {
 	case finder.KindRecent:
 		return append([]string{"cronring"}, strings.Fields(c.Name)...)
 	}
-	if b, ok := s.w.Keys.Binding(actionOf(c), keys.Everywhere, keys.Subject); ok && b.Command != "" {
+	if b, _ := s.w.Keys.Binding(actionOf(c)); b.Command != "" {
 		return strings.Fields(b.Command)
 	}
 	return []string{"cronring"}
@@ -314,10 +315,7 @@ func (p *palette) drawCandidate(row canvas.View, s *Shell, i int) {
 	wide := p.column(row.Width())
 	drawLetters(row.In(3, 0, wide-4, 1), c.Text(), c.Letters, name, s.w.Glyphs.Ellipsis)
 	room := row.Width() - wide - 2
-	right := string(c.Kind)
-	if b, ok := s.w.Keys.Binding(actionOf(c), s.front().Scope(), keys.Subject, keys.List, keys.Everywhere); ok && len(b.Keys) > 0 {
-		right = b.Keys[0]
-	}
+	right := cmp.Or(s.w.Keys.Key(actionOf(c)), string(c.Kind))
 	if c.Kind == finder.KindCustom && c.Custom.Key != "" && s.customOn(c.Custom.Key) == c.Custom {
 		right = c.Custom.Key
 	}

@@ -178,11 +178,11 @@ func (s *Shell) press(k screen.Key) {
 
 // helpHint names the key that lists all keys: "; ? shows the keys".
 func (s *Shell) helpHint() string {
-	b, ok := s.w.Keys.Binding(keys.Help, keys.Everywhere)
-	if !ok || len(b.Keys) == 0 {
+	key := s.w.Keys.Key(keys.Help)
+	if key == "" {
 		return ""
 	}
-	return "; " + b.Keys[0] + " shows the keys"
+	return "; " + key + " shows the keys"
 }
 
 // Paste inserts text where text is typed; elsewhere it does nothing.

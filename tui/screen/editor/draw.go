@@ -283,7 +283,7 @@ func (e *Editor) fields(room int, w *screen.World) []fact {
 	if e.about == nil {
 		fields := e.problems()
 		if e.buffer.Text() == "" {
-			fields = append(fields, fact{"new", "type a line: when, and what, as: 0 5 * * 1 /usr/bin/backup"}, fact{"", "or let a form ask for it: " + e.keyOf(w, keys.Form)})
+			fields = append(fields, fact{"new", "type a line: when, and what, as: 0 5 * * 1 /usr/bin/backup"}, fact{"", "or let a form ask for it: " + w.KeyOf(keys.Form)})
 		}
 		return fields
 	}
@@ -300,14 +300,6 @@ func (e *Editor) fields(room int, w *screen.World) []fact {
 	}
 	return append(fields, fact{"year", fmt.Sprintf("%s in %d", page.Count(e.outlook.Runs, "run"), e.outlook.Year)},
 		fact{"DST", e.outlook.Clocks}, fact{"clash", e.clashText()}, fact{"env", e.envText()})
-}
-
-// keyOf is the key of an action.
-func (e *Editor) keyOf(w *screen.World, a keys.Action) string {
-	if b, ok := w.Keys.Binding(a, keys.Editor); ok && len(b.Keys) > 0 {
-		return b.Keys[0]
-	}
-	return string(a)
 }
 
 // nextText is as many of the next starts as there is room for, and the blackout of the host in

@@ -110,7 +110,7 @@ func (s *sums) draw(row canvas.View, w *screen.World) {
 	}
 	end := row.Width()
 	for _, a := range []keys.Action{keys.Acknowledge, keys.ShowGroups} {
-		if b, ok := w.Keys.Binding(a, keys.Subject, keys.Everywhere); ok && len(b.Keys) > 0 {
+		if b, ok := w.Keys.Binding(a); ok && len(b.Keys) > 0 {
 			field := row.In(0, 0, end-2, 1)
 			end = field.PutRight(0, b.Keys[0]+" "+b.Short, canvas.Style{}) + 1
 			w.ClickActs(row.In(end, 0, field.Width()-end, 1), a)

@@ -45,16 +45,8 @@ func (r *row) value(w *screen.World) string {
 	case r.fixed != nil:
 		return r.fixed(&w.Settings.Settings)
 	}
-	return strings.Join(keysOf(w.Settings.Keys, r.action), " ")
-}
-
-func keysOf(m *keys.Map, a keys.Action) []string {
-	for _, b := range m.All() {
-		if b.Action == a {
-			return b.Keys
-		}
-	}
-	return nil
+	b, _ := w.Settings.Keys.Binding(r.action)
+	return strings.Join(b.Keys, " ")
 }
 
 const (

@@ -115,12 +115,7 @@ func (s *Timeline) drawHead(row canvas.View, a axis, w *screen.World) {
 }
 
 // keyText is the first key of an action of the time line.
-func keyText(w *screen.World, a keys.Action) string {
-	if b, ok := w.Keys.Binding(a, keys.Timeline); ok && len(b.Keys) > 0 {
-		return b.Keys[0]
-	}
-	return "-"
-}
+func keyText(w *screen.World, a keys.Action) string { return cmp.Or(w.Keys.Key(a), "-") }
 
 // countText returns the number of jobs.
 func (s *Timeline) countText(w *screen.World) string {

@@ -48,9 +48,9 @@ func (s *Why) Heading(w *screen.World) string {
 // occurrence names the occurrence, and the key that shows the next one if there is a newer one.
 func (s *Why) occurrence(w *screen.World) string {
 	text := fmt.Sprintf("%s at %s", s.answer.Job, s.stamp(w, s.answer.At))
-	b, ok := w.Keys.Binding(keys.NextRun, keys.Subject)
-	if next, known := s.neighbour(keys.NextRun); ok && len(b.Keys) > 0 && known && !next.After(w.Now) {
-		text += "  newer: " + b.Keys[0]
+	key := w.Keys.Key(keys.NextRun)
+	if next, known := s.neighbour(keys.NextRun); key != "" && known && !next.After(w.Now) {
+		text += "  newer: " + key
 	}
 	return text
 }
