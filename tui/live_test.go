@@ -82,7 +82,7 @@ func (h *host) write(crontab string) {
 // welcomed records that the user has seen the hints for the first start.
 func (h *host) welcomed() {
 	h.t.Helper()
-	if err := writeJSON(h.hints(), true); err != nil {
+	if err := writeJSON(filepath.Dir(h.hints()), hintsFile, true); err != nil {
 		h.t.Fatal(err)
 	}
 }

@@ -29,9 +29,7 @@ type Options struct {
 	Start  shell.Start
 	Edit   string // a crontab to begin with in the editor; empty: none
 	Hosts  bool   // begins with the list of hosts
-	Views  string // file in which views are saved
-	Recent string // file in which recent commands are saved
-	Hints  string // file that records that the hints for the first start were shown
+	State  string // directory of what is kept for the next time; empty: nothing is
 }
 
 // Run shows the dashboard until the person leaves it.
@@ -74,9 +72,7 @@ type model struct {
 	look     Look
 	palette  *palette
 	renderer *renderer
-	views    string // file in which views are saved
-	recent   string // file in which recent commands are saved
-	hints    string // file that records that the hints were shown
+	state    string // directory of what is kept for the next time; empty: nothing is
 
 	canvas  *canvas.Canvas
 	shown   *canvas.Canvas // on the terminal; of no size: unknown
@@ -96,9 +92,7 @@ func newModel(ctx context.Context, o Options) *model {
 		requests: &requests{ctx: ctx, daemon: o.Client, open: map[requestKey]request{}},
 		look:     o.Look,
 		renderer: &renderer{in: o.In.Fd(), to: o.Out},
-		views:    o.Views,
-		recent:   o.Recent,
-		hints:    o.Hints,
+		state:    o.State,
 		canvas:   canvas.New(80, 24),
 		shown:    new(canvas.Canvas),
 		dirty:    true,
@@ -328,11 +322,11 @@ func (m *model) one(o shell.Order) tea.Cmd {
 			return nil
 		}
 	case screen.Keep:
-		return func() tea.Msg { return saved{writeJSON(m.views, e.Views)} }
+		return func() tea.Msg { return saved{writeJSON(m.state, viewsFile, e.Views)} }
 	case screen.Remember:
-		return func() tea.Msg { return saved{writeJSON(m.recent, e.Commands)} }
+		return func() tea.Msg { return saved{writeJSON(m.state, recentFile, e.Commands)} }
 	case screen.Welcomed:
-		return func() tea.Msg { return saved{writeJSON(m.hints, true)} }
+		return func() tea.Msg { return saved{writeJSON(m.state, hintsFile, true)} }
 	case screen.Mouse:
 		m.renderer.point(e.On)
 	case screen.Notify:

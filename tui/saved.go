@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,67 +12,64 @@ import (
 	"github.com/cronring/cronring/tui/settings"
 )
 
-// maxSettings bounds a file of settings.
-const maxSettings = 1 << 20
-
-// ViewFile returns the path of the saved views: $XDG_STATE_HOME/cronring/views.
-func ViewFile(env func(string) string) string {
-	return filepath.Join(home(env, "XDG_STATE_HOME", filepath.Join(".local", "state")), "cronring", "views")
+// StateDir returns the directory of what is kept for the next dashboard: $XDG_STATE_HOME/cronring.
+func StateDir(env func(string) string) string {
+	dir := env("XDG_STATE_HOME")
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(env("HOME"), ".local", "state")
+	}
+	return filepath.Join(dir, "cronring")
 }
 
-// RecentFile returns the path of the recent commands: $XDG_STATE_HOME/cronring/recent.
-func RecentFile(env func(string) string) string {
-	return filepath.Join(filepath.Dir(ViewFile(env)), "recent")
-}
-
-// HintsFile returns the path of the file that records that the hints for the first start were shown:
-// $XDG_STATE_HOME/cronring/hints.
-func HintsFile(env func(string) string) string {
-	return filepath.Join(filepath.Dir(ViewFile(env)), "hints")
-}
+// The files in that directory: the saved views, the recent commands, and one that records that the
+// hints for the first start were shown.
+const (
+	viewsFile  = "views"
+	recentFile = "recent"
+	hintsFile  = "hints"
+)
 
 // Welcomed reports whether the hints were shown.
-func Welcomed(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
-
-func home(env func(string) string, name, otherwise string) string {
-	if dir := env(name); filepath.IsAbs(dir) {
-		return dir
-	}
-	return filepath.Join(env("HOME"), otherwise)
+func Welcomed(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, hintsFile))
+	return err == nil && dir != ""
 }
 
 // ReadViews reads the views that were saved. ReadRecent reads the recent commands.
-func ReadViews(path string) (views []screen.View, err error) {
-	err = readJSON(path, &views)
+func ReadViews(dir string) (views []screen.View, err error) {
+	err = readJSON(dir, viewsFile, &views)
 	return views, err
 }
-func ReadRecent(path string) (recent []string, err error) {
-	err = readJSON(path, &recent)
+
+func ReadRecent(dir string) (recent []string, err error) {
+	err = readJSON(dir, recentFile, &recent)
 	return recent, err
 }
 
-func readJSON(path string, v any) error {
-	text, err := readSettings(path)
-	if err != nil || len(text) == 0 {
-		return err
+func readJSON(dir, name string, v any) error {
+	path := filepath.Join(dir, name)
+	text, err := os.ReadFile(path)
+	if dir == "" || errors.Is(err, fs.ErrNotExist) || err == nil && len(text) == 0 {
+		return nil
 	}
-	if err := json.Unmarshal(text, v); err != nil {
+	if err == nil {
+		err = json.Unmarshal(text, v)
+	}
+	if err != nil {
 		return fmt.Errorf("read %s: %w", path, err)
 	}
 	return nil
 }
 
 // writeJSON saves a value in the place of the one before.
-func writeJSON(path string, v any) error {
-	if path == "" {
+func writeJSON(dir, name string, v any) error {
+	if dir == "" {
 		return nil // nothing is kept, as in the demo
 	}
+	path := filepath.Join(dir, name)
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err == nil {
-		err = os.MkdirAll(filepath.Dir(path), 0o700)
+		err = os.MkdirAll(dir, 0o700)
 	}
 	if err == nil {
 		err = settings.Replace(path, append(text, '\n'))
@@ -82,21 +78,4 @@ func writeJSON(path string, v any) error {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil
-}
-
-// readSettings reads a small file; a missing one is empty.
-func readSettings(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read settings: %w", err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxSettings))
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, err)
-	}
-	return text, nil
 }

@@ -107,16 +107,15 @@ func top(a *cli.App, cmd *cobra.Command, f *topFlags) error {
 	preferred := settings.Open(settings.Path(os.Getenv))
 	look := tui.FindLook(tui.FlagPreferences{Color: a.Color.String(), ASCII: f.ascii, TTY: a.Terminal}, os.Getenv)
 	diagnostics := slices.Clone(preferred.Problems)
-	viewFile, recentFile, hintsFile := tui.ViewFile(os.Getenv), tui.RecentFile(os.Getenv), tui.HintsFile(os.Getenv)
+	state := tui.StateDir(os.Getenv)
 	if a.Demo {
-		viewFile, recentFile, hintsFile = "", "", "" // it leaves no files
-		preferred.Path = ""
+		state, preferred.Path = "", "" // it leaves no files
 	}
-	views, err := tui.ReadViews(viewFile)
+	views, err := tui.ReadViews(state)
 	if err != nil {
 		diagnostics = append(diagnostics, err.Error())
 	}
-	recent, err := tui.ReadRecent(recentFile)
+	recent, err := tui.ReadRecent(state)
 	if err != nil {
 		diagnostics = append(diagnostics, err.Error())
 	}
@@ -136,11 +135,9 @@ func top(a *cli.App, cmd *cobra.Command, f *topFlags) error {
 	signal.Reset(os.Interrupt) // the dashboard restores the terminal first
 	return tui.Run(cmd.Context(), tui.Options{
 		Client: a.Daemon(), In: a.In.(*os.File), Out: os.Stdout, Look: look,
-		Start:  shell.Start{World: world, Screen: keys.Action(f.screen.String()), Job: f.job, Notify: f.notify, Welcome: preferred.Hints && !tui.Welcomed(hintsFile), Views: views, Recent: recent, Toast: strings.Join(diagnostics, "; ")},
+		Start:  shell.Start{World: world, Screen: keys.Action(f.screen.String()), Job: f.job, Notify: f.notify, Welcome: preferred.Hints && !tui.Welcomed(state), Views: views, Recent: recent, Toast: strings.Join(diagnostics, "; ")},
 		Edit:   f.edit,
 		Hosts:  len(a.Hosts) > 1,
-		Views:  viewFile,
-		Recent: recentFile,
-		Hints:  hintsFile,
+		State:  state,
 	})
 }
