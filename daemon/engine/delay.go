@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"time"
 
 	"github.com/cronring/cronring/crontab/timetable"
@@ -10,13 +11,13 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// A job with delay= has at most one occurrence ahead. It is due when delay= has passed
-// since the last live run of the job was over, or since its occurrence was skipped. While
-// a run is live, also one that waits or that a person started, there is none.
+// A job with delay= has at most one planned occurrence. It is due when delay= has passed since the end
+// of the job's last live run, or since its previous occurrence was skipped. While the job has a live
+// run, which may also be waiting or manual, no occurrence is planned.
 //
-// The delay is measured in time since boot, so setting the clock neither shortens nor
-// extends it. After a restart the daemon does not have that time: it uses the mark and the end in
-// the ledger. A job that is new, or whose delay was edited, counts from its mark.
+// The delay is measured in time since boot, so setting the clock does not change it. A restarted
+// daemon does not know that time. It uses the newest of the times in the job's mark and ledger. The
+// delay of a new job, and of one whose delay= was edited, begins at its mark.
 
 // delayOf returns the delay of a job with delay=, or 0.
 func (e *Engine) delayOf(slot int) time.Duration {
@@ -33,9 +34,9 @@ func (e *Engine) isIdle(slot int) bool {
 	return len(live.OfUser(e.byJob[e.jobs.ID(slot)], e.jobs.Entry(slot).User())) == 0
 }
 
-// planDelay plans the next occurrence of a job with delay=. since is when the previous one
-// was over. A time in the future counts as now, because the clock was set back. If the hours
-// of the job do not include the planned time, the occurrence is due when they begin.
+// planDelay plans the next occurrence of a job with delay=. since is the end of the previous one. If
+// since is in the future, because the clock was set back, the delay begins now. If the planned time is
+// outside of the job's hours, the occurrence is due when they next begin.
 func (e *Engine) planDelay(slot int, since time.Time) {
 	at := e.wallAt(job.Sum(min(e.now.UpAt(since), e.now.Up), e.delayOf(slot))).Add(agenda.DelayStep - 1).Truncate(agenda.DelayStep)
 	opens, against := e.blackouts.Opens(e.jobs.Options(slot).Hours, at)
@@ -46,7 +47,7 @@ func (e *Engine) planDelay(slot int, since time.Time) {
 	e.viewed.planned = nil
 }
 
-// nextDelayed returns when the soonest of the planned occurrences is due.
+// nextDelayed returns when the next planned occurrence of any job is due.
 func (e *Engine) nextDelayed() (up time.Duration, planned bool) {
 	at, planned := e.delays.First()
 	return time.Duration(at), planned
@@ -55,7 +56,7 @@ func (e *Engine) nextDelayed() (up time.Duration, planned bool) {
 // wallAt returns what the wall clock will show at a time since boot.
 func (e *Engine) wallAt(up time.Duration) time.Time { return e.now.Wall.Add(job.Sum(up, -e.now.Up)) }
 
-// endDelay forgets the planned occurrence of the job of a new run.
+// endDelay removes the planned occurrence of the job of a new run.
 func (e *Engine) endDelay(r *live.Run) {
 	if slot, ok := e.delayed(r); ok {
 		e.delays.Clear(slot)
@@ -63,8 +64,8 @@ func (e *Engine) endDelay(r *live.Run) {
 	}
 }
 
-// beginDelay plans the next occurrence of the job of a run that was over at an instant, if
-// the job has no other live run.
+// beginDelay plans the next occurrence of the job of a run that ended at an instant, if the job has no
+// other live run.
 func (e *Engine) beginDelay(r *live.Run, over time.Time) {
 	if slot, ok := e.delayed(r); ok && e.isIdle(slot) {
 		e.planDelay(slot, over)
@@ -86,7 +87,7 @@ func (e *Engine) decideDelayed(slot int) {
 	if !e.isIdle(slot) {
 		return
 	}
-	if e.now.Wall.Sub(due) > time.Second { // for another daemon, which knows the due time
+	if e.now.Wall.Sub(due) > time.Second { // otherwise the delay would begin at the due time after a restart
 		l := e.ledger(e.jobs.ID(slot), e.jobs.Entry(slot).User())
 		l.Since = e.now.Wall
 		e.setLedger(l)
@@ -94,7 +95,7 @@ func (e *Engine) decideDelayed(slot int) {
 	e.planDelay(slot, e.now.Wall)
 }
 
-// moveDelays keeps the planned occurrences of jobs whose times a load does not change.
+// moveDelays keeps the planned occurrences of jobs whose schedule a load did not change.
 func (e *Engine) moveDelays(p *install.Prepared) {
 	before := e.delays
 	e.delays, e.viewed.planned = agenda.NewTimes(p.Jobs.Delayed()), nil
@@ -115,20 +116,13 @@ func (e *Engine) moveDelays(p *install.Prepared) {
 	}
 }
 
-// planDelays plans the next occurrences of the other idle jobs with delay=, from their
-// stored state.
+// planDelays plans an occurrence of each idle job with delay= that has none, from its stored state.
 func (e *Engine) planDelays() {
 	for _, slot := range e.jobs.Delayed() {
 		if _, planned := e.delays.At(slot); planned || !e.isIdle(slot) {
 			continue
 		}
 		l := e.ledger(e.jobs.ID(slot), e.jobs.Entry(slot).User())
-		since := time.Unix(0, e.marks[slot]).UTC()
-		for _, t := range []time.Time{l.Ended, l.Since} {
-			if t.After(since) {
-				since = t
-			}
-		}
-		e.planDelay(slot, since)
+		e.planDelay(slot, slices.MaxFunc([]time.Time{time.Unix(0, e.marks[slot]).UTC(), l.Ended, l.Since}, time.Time.Compare))
 	}
 }

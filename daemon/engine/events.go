@@ -14,14 +14,14 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// An entry with on= has an occurrence when one of its events happens. It passes the same gates as
-// those of the clock. boot (restore.go) and the ends of runs (depend.go) are events too.
+// A job with on= has an occurrence when one of its events happens. That occurrence passes the same
+// gates as a scheduled one. boot (restore.go) and the ends of runs (depend.go) are events, too.
 //
-// While the daemon drains, an event that users emit is refused, so that it is not lost unnoticed, and
-// files are left to the next daemon, which finds them by the latest change of those for which the job
-// was started. The ledger has that, because the mark of the job also counts its other events.
+// While the daemon drains, it refuses events that users emit, so that none is lost unnoticed. It ignores
+// changes of files, because the next daemon finds them: the ledger has the time of the newest change
+// that started the job. The job's mark does not, because it also advances with its other events.
 
-// leastSuspend is the shortest suspend that on=resume notices. A shorter one is not distinguished
+// leastSuspend is the shortest suspend that on=resume notices. A shorter one cannot be distinguished
 // from the time between two readings of the clocks.
 const leastSuspend = time.Second
 

@@ -104,7 +104,7 @@ type State string
 // The states of a job, worst first.
 const (
 	StateFailing  State = "failing"  // the newest run failed and is not acknowledged
-	StateLate     State = "late"     // due, and neither started nor skipped; or see Trouble
+	StateLate     State = "late"     // due, and neither started nor skipped; or Status.Problem is set
 	StateRunning  State = "running"  // a run is live
 	StateHeld     State = "held"     // an option that guards the job cannot be applied, or its user is barred
 	StatePaused   State = "paused"   // a user paused the job

@@ -24,8 +24,8 @@ type Ledger struct {
 	Watched    time.Time `json:"watched,omitzero"`     // from when expect= counts if no later success is known
 	Ack        *Ack      `json:"ack,omitempty"`
 
-	// Since is the latest change of a file for which on=file: has started the job, or when a late
-	// occurrence of a job with delay= was skipped. The next one counts from then.
+	// Since is, of a job with on=file:, the newest change of a file that has started it. Of a job with
+	// delay= it is when a late occurrence was skipped, and the delay of the next one begins then.
 	Since time.Time `json:"since,omitzero"`
 }
 

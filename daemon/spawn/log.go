@@ -112,15 +112,15 @@ func (s *Spawner) reapLog(c *child, status syscall.WaitStatus) {
 // processes would grow, outside of the user's own limits.
 const logPatience = time.Minute
 
-// mostLastLogs is the highest number of such processes of a user whose runs have ended. Within the
-// patience, and if they cannot be killed, a user could otherwise have any number.
-const mostLastLogs = 64
+// maxLastLogs is the maximum number of such processes of a user. Without this limit, a user could have
+// any number until logPatience is over, or for longer if they cannot be killed.
+const maxLastLogs = 64
 
 func (s *Spawner) admitLog(user string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.lastLogs[user] >= mostLastLogs {
-		return fmt.Errorf("the processes that write the files of %d ended runs of %s have not ended; a file system may not answer them", mostLastLogs, user)
+	if s.lastLogs[user] >= maxLastLogs {
+		return fmt.Errorf("the processes that write the files of %d ended runs of %s have not ended; a file system may not answer them", maxLastLogs, user)
 	}
 	return nil
 }

@@ -135,7 +135,7 @@ func TestLogProcessesOfEndedRunsAreLimited(t *testing.T) {
 	path := filepath.Join(somebodys(t), "log")
 	r := newTestSpawner(t, Options{Linger: time.Millisecond})
 	var pids []int
-	for range mostLastLogs {
+	for range maxLastLogs {
 		pids = append(pids, r.stopLog(path))
 	}
 	next := func() string {

@@ -143,9 +143,9 @@ func duplicate(file *os.File) (fd int, err error) {
 	return fd, errors.Join(failed, err)
 }
 
-// mostHanging is the highest number of programs of a user that were killed and have not ended: those in
-// a file system of the user that does not answer never do, and use processes and descriptors of the daemon.
-const mostHanging = 8
+// maxHanging is how many killed programs of a user may still exist. A program in a file system of the
+// user that does not answer never ends, and each uses a process and descriptors of the daemon.
+const maxHanging = 8
 
 var errHanging = errors.New("too many programs of the user were killed and have not ended; a file system may not answer them")
 
@@ -155,7 +155,7 @@ func (s *Spawner) submit(c *child) error {
 	switch {
 	case s.closed:
 		return errStopping
-	case s.hanging(c.tool.command.Cred) >= mostHanging:
+	case s.hanging(c.tool.command.Cred) >= maxHanging:
 		return errHanging
 	}
 	s.tools = append(s.tools, c)

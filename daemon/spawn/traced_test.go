@@ -120,7 +120,7 @@ func TestHangingProgramsOfAUserAreLimited(t *testing.T) {
 	needRoot(t, "run programs of another user")
 	r := newTestSpawner(t, Options{})
 	who := accountOf(t, somebody())
-	for range mostHanging {
+	for range maxHanging {
 		ctx, cancel := context.WithCancel(t.Context())
 		failed := make(chan error, 1)
 		go func() {

@@ -23,7 +23,7 @@ const patience = 20 * time.Millisecond
 // Conn is a socket. Read, ReadMessage and Close do not wait long for descriptors that others send.
 type Conn struct{ *net.UnixConn }
 
-// Read is for connections.
+// Read reads from a stream socket. It returns io.EOF after the other side has closed the connection.
 func (c Conn) Read(p []byte) (n int, err error) {
 	n, err = c.receive(func(fd int) (int, error) { return unix.Read(fd, p) })
 	if n == 0 && err == nil && len(p) > 0 {

@@ -57,7 +57,7 @@ func NextQueued(live []*Run) *Run {
 // MostUnstarted limits how many live runs without a process one user can have, over all jobs:
 // runs that wait for others, for a time or for a slot, or are about to start. A run that
 // waits for parents counts once more for each parent, because it stores how the parent
-// ended. Each job may have one such run regardless of the limit.
+// ended. Each job can have one such run regardless of the limit.
 //
 // Without the limit, some crontabs would fill the daemon's memory and delay the runs of
 // all other users. One example is an entry that fails every second and is retried a year
@@ -65,27 +65,19 @@ func NextQueued(live []*Run) *Run {
 // either job of the pair before.
 const MostUnstarted = 10_000
 
-// Unstarted counts, for each user, the live runs without a process, the runs that these wait for, and
-// each KiB of their variables.
+// Unstarted counts, for each user, live runs without a process. Each job in the after= of such a run
+// counts as one more, and so does each KiB of its variables and parents.
 type Unstarted map[string]int
 
 // Add counts a run that is new and may have no process.
 func (c Unstarted) Add(r *Run) {
 	if r.State != job.RunRunning {
-		r.counted = 1 + len(r.Options.After) + size(r.Env)>>10
+		r.counted = 1 + len(r.Options.After) + r.Bulk()>>10
 		c[r.User] += r.counted
 	}
 }
 
-// size returns the bytes of texts.
-func size(texts []string) (bytes int) {
-	for _, text := range texts {
-		bytes += len(text)
-	}
-	return bytes
-}
-
-// Remove counts a run no longer that has a process or is over.
+// Remove stops counting a run that has a process or is over.
 func (c Unstarted) Remove(r *Run) {
 	if r.counted == 0 {
 		return
@@ -101,7 +93,7 @@ func (c Unstarted) Remove(r *Run) {
 // are ofJob.
 func (c Unstarted) Flood(user string, queueMax, ofJob int) string {
 	if many := c[user]; many >= max(MostUnstarted, queueMax) {
-		return fmt.Sprintf("%d of %s, with those that they wait for and the KiB of their variables; %d are of this job", many, user, ofJob)
+		return fmt.Sprintf("%d of %s, counting waiting runs, the jobs in their after=, and each KiB of their variables; %d are of this job", many, user, ofJob)
 	}
 	return ""
 }

@@ -76,7 +76,8 @@ func (b *Receiver) begin(run job.RunID, user string, conn *net.UnixConn) {
 	b.readers.Go(func() { b.read(ctx, s) })
 }
 
-// Takes reports whether a run can give signs of life: it has a socket, or no run can have one.
+// Takes reports whether a run can send signs of life. It returns false if the socket of the run is lost.
+// Without a directory of sockets, runs use the control socket.
 func (b *Receiver) Takes(run job.RunID) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
