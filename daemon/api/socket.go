@@ -57,6 +57,15 @@ func Connect(ctx context.Context, path string) (net.Conn, error) {
 	return conn, nil
 }
 
+// Probe connects to the daemon that FindSocket finds, and returns why that fails.
+func Probe(ctx context.Context) error {
+	conn, err := Connect(ctx, FindSocket(os.Getenv))
+	if err == nil {
+		conn.Close()
+	}
+	return err
+}
+
 // ConnectOwn connects to an abstract socket on which the caller must listen: another user could have taken
 // its address.
 func ConnectOwn(ctx context.Context, address string) (net.Conn, error) {

@@ -37,7 +37,7 @@ func (h *host) live(ctx context.Context) {
 			h.read(ctx)
 			close(done)
 		case <-crontabs.C:
-			if h.daemon(ctx) {
+			if h.daemon(ctx) == nil {
 				return
 			}
 			h.read(ctx)

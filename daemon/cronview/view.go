@@ -37,7 +37,7 @@ type host struct {
 	users    *userCrontabs
 	matched  *matches // from the log of cron
 	reload   chan chan<- struct{}
-	daemon   func(context.Context) bool // reports whether a daemon of the host answers
+	daemon   func(context.Context) error // why no daemon of the host answers
 
 	mu       sync.Mutex
 	health   api.Health // without the time of its start
@@ -48,7 +48,7 @@ type host struct {
 // address of the socket to out.
 func Serve(in io.Reader, out io.Writer) error {
 	h := newHost("", config.ThisHost())
-	h.daemon = daemonRuns
+	h.daemon = api.Probe
 	s := h.server()
 	return ownsocket.Serve(in, out, func(ctx context.Context, l net.Listener) error {
 		ctx, cancel := context.WithCancel(ctx)
@@ -62,21 +62,11 @@ func Serve(in io.Reader, out io.Writer) error {
 	})
 }
 
-// daemonRuns reports whether a daemon of the host answers this user.
-func daemonRuns(ctx context.Context) bool {
-	conn, err := api.Connect(ctx, api.FindSocket(os.Getenv))
-	if err != nil {
-		return false
-	}
-	conn.Close()
-	return true
-}
-
 func newHost(root string, on spool.Host) *host {
 	h := &host{
 		World: simulated.New(time.Now().UTC().Format(time.RFC3339)), root: root, spool: on, paths: on.Paths(root),
 		accounts: account.New(account.Options{Exec: run, Root: root}), matched: newMatches(), reload: make(chan chan<- struct{}),
-		daemon: func(context.Context) bool { return false },
+		daemon: func(context.Context) error { return errNoDaemon },
 	}
 	h.source = spool.OpenSource(spool.SourceOptions{Host: on, Paths: h.paths, Accounts: h.accounts})
 	h.users = &userCrontabs{paths: h.paths, self: on.Account, root: on.Root}

@@ -77,10 +77,7 @@ func ViewCrontabs(a *cli.App, cmd *cobra.Command) (end func()) {
 
 // daemonIsDown reports whether no daemon listens on this host.
 func daemonIsDown(ctx context.Context) bool {
-	conn, err := api.Connect(ctx, api.FindSocket(os.Getenv))
-	if err == nil {
-		conn.Close()
-	}
+	err := api.Probe(ctx)
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED)
 }
 
