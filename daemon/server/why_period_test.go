@@ -56,6 +56,53 @@ func TestWhyOfAPeriodTakesItsStartForIt(t *testing.T) {
 	}
 }
 
+// factOf returns what a step of the chain states.
+func factOf(why api.Why, step string) string {
+	i := slices.IndexFunc(why.Steps, func(s api.Step) bool { return string(s.Name) == step })
+	if i < 0 {
+		return ""
+	}
+	return why.Steps[i].Fact
+}
+
+// An occurrence that is not due yet has neither waited for anything nor missed a check.
+func TestWhyOfTheFutureReportsNoPast(t *testing.T) {
+	w := newWorld(t, "#@ name=parent\n0 0 * * * ann true\n#@ name=child after=parent if=true pool=disk\n0 1 * * * ann true\n")
+	why, err := w.client().Why(t.Context(), "child", instant(t, "2026-11-21T01:00:00Z"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for step, want := range map[string]string{
+		"parents": "when it is due, it waits for after=parent",
+		"check":   "it is checked when it is due",
+		"slot":    "when it is due, it needs a free slot in pool=disk",
+	} {
+		if got := factOf(why, step); got != want {
+			t.Errorf("%s: got %q, want %q", step, got, want)
+		}
+	}
+}
+
+// A period that is found due between the midnights of its schedule is due all the same.
+func TestWhyOfAPeriodThatWasFoundDue(t *testing.T) {
+	w := newWorld(t, "")
+	w.To("2026-11-20T09:03:15Z")
+	file, _ := crontab.Parse("/etc/anacrontab", "1 5 daily true\n", crontab.Config{Format: crontab.Anacron, Owner: "root", Privileged: true, Zone: time.LoadLocation})
+	w.Step(event.Load{Crontabs: []*crontab.File{file}})
+	why, err := w.client().Why(t.Context(), "daily", time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for step, want := range map[string]string{
+		"schedule": "its period was over when the daemon checked: once a day, 5m after it is found due",
+		"gate":     "it will be started as root at Fri 20 Nov 2026 09:08:15 UTC",
+	} {
+		if got := factOf(why, step); got != want {
+			t.Errorf("%s: got %q, want %q", step, got, want)
+		}
+	}
+}
+
 // A user starts a run shortly before a scheduled occurrence: each of the two instants is explained
 // by its own run.
 func TestWhyOfAnExactInstantIsOfNoneSoonAfter(t *testing.T) {
@@ -127,8 +174,7 @@ func TestWhyNamesTheDefaultOfOverlap(t *testing.T) {
 	w.To("2026-11-20T00:02:00Z")
 	for name, want := range map[string]string{"once": "(overlap=skip)", "plain": "overlap=allow: other runs do not prevent it"} {
 		why, err := w.client().Why(t.Context(), name, instant(t, "2026-11-20T00:01:00Z"))
-		i := slices.IndexFunc(why.Steps, func(s api.Step) bool { return s.Name == "overlap" })
-		if err != nil || i < 0 || !strings.HasSuffix(why.Steps[i].Fact, want) {
+		if err != nil || !strings.HasSuffix(factOf(why, "overlap"), want) {
 			t.Errorf("%s: got %+v, %v, want %s", name, why.Steps, err, want)
 		}
 	}

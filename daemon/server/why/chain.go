@@ -62,7 +62,7 @@ func (ev *evidence) crossed() job.Step {
 		return job.StepSchedule
 	case !ev.decided && (ev.job.Disabled || ev.job.Held != "" || ev.pausedAt() || ev.blackout != ""):
 		return job.StepEnabled
-	case !ev.decided && ev.at.After(ev.now):
+	case ev.isAhead():
 		return ""
 	case !ev.decided && (ev.up == nil || ev.stops):
 		return job.StepDaemon
@@ -225,10 +225,13 @@ func (ev *evidence) scheduleFact() string {
 			return "not by the clock: " + ev.parentWords(ev.run.Parents[:min(1, len(ev.run.Parents))])
 		}
 	}
-	if !ev.named {
-		return "it was scheduled when it was decided; the schedule is different now: " + timetable.Describe(ev.entry.Schedule)
+	switch {
+	case ev.named:
+		return ev.entry.Meaning()
+	case ev.entry.Options().Period != nil && ev.run != nil && ev.run.Trigger == job.TriggerCatchup:
+		return "its period was over when the daemon checked: " + ev.entry.Meaning()
 	}
-	return ev.entry.Meaning()
+	return "it was scheduled when it was decided; the schedule is different now: " + timetable.Describe(ev.entry.Schedule)
 }
 
 func (ev *evidence) clockFact() string {
@@ -252,6 +255,8 @@ func (ev *evidence) daemonFact() string {
 		return "there is no record of that time"
 	case ev.up == nil && ev.before == nil:
 		return "down: its first start on record was at " + ev.stamp(ev.after.Up)
+	case ev.up == nil && ev.after != nil && ev.before.Clean && ev.at.Before(ev.before.Down):
+		return fmt.Sprintf("it was stopping, and started no more jobs: it ended at %s, and started again at %s", ev.stamp(ev.before.Down), ev.stamp(ev.after.Up))
 	case ev.up == nil && ev.after == nil:
 		return "down since " + ev.stamp(ended(*ev.before))
 	case ev.up == nil:
@@ -296,8 +301,14 @@ func (ev *evidence) overlapFact() string {
 	return "no other run was active (overlap=" + rule + ")"
 }
 
+// isAhead reports whether the occurrence is not due yet.
+func (ev *evidence) isAhead() bool { return !ev.decided && ev.at.After(ev.now) }
+
 // checkFact describes whether the conditions were measured and the if= command ran.
 func (ev *evidence) checkFact() string {
+	if ev.isAhead() {
+		return "it is checked when it is due"
+	}
 	if ev.job.Options["if"] == "" {
 		if ev.run == nil || ev.run.Trigger == job.TriggerRetry {
 			return "the conditions of the host were not measured"
@@ -312,6 +323,9 @@ func (ev *evidence) checkFact() string {
 
 // parentsFact describes how the runs ended that it waited for.
 func (ev *evidence) parentsFact() string {
+	if ev.isAhead() {
+		return "when it is due, it waits for after=" + ev.job.Options["after"]
+	}
 	if ev.run == nil || len(ev.run.Parents) == 0 {
 		return "it waited for no other job"
 	}
@@ -322,6 +336,8 @@ func (ev *evidence) parentsFact() string {
 func (ev *evidence) placeFact() string {
 	pool := ev.job.Options["pool"]
 	switch {
+	case ev.isAhead():
+		return "when it is due, it needs a free slot in pool=" + pool
 	case ev.run == nil:
 		return "pool=" + pool + ": it did not get as far as the pool"
 	case ev.run.Reason == job.RanAfterSlot:
@@ -356,6 +372,8 @@ func (ev *evidence) gateFact() string {
 	switch {
 	case ev.run == nil:
 		return "nothing is known that prevents it"
+	case ev.run.State == job.RunWaiting:
+		return "it will be started as " + ev.run.User + " at " + ev.stamp(ev.run.NotBefore)
 	case ev.run.Started.IsZero():
 		return "about to be started as " + ev.run.User
 	case ev.run.PID != 0:

@@ -43,7 +43,7 @@ func (ev *evidence) verdict(cross job.Step) string {
 		return "It was not due then: the schedule does not include that time."
 	case !ev.decided && ev.counts && ev.pausedAt():
 		return "It waits for the end of the pause. " + ev.afterPause() + "."
-	case !ev.decided && ev.at.After(ev.now):
+	case ev.isAhead():
 		return "It will not start. " + display.Sentence(ev.crossFact(cross))
 	case !ev.decided && cross == job.StepEntry:
 		return "It did not start, and no decision about it is recorded."

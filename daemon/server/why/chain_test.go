@@ -1,0 +1,25 @@
+package why
+
+import (
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/store"
+)
+
+// A daemon that waits for running jobs before it ends is not down, but starts no job.
+func TestDaemonFactOfADaemonThatStopped(t *testing.T) {
+	file, _ := crontab.Parse("jobs", "CRON_TZ=UTC\n* * * * * true\n", crontab.Config{Zone: time.LoadLocation})
+	at := time.Date(2026, 11, 28, 9, 8, 20, 0, time.UTC)
+	ended, again := at.Add(8*time.Second), at.Add(10*time.Second)
+	for want, before := range map[string]store.Life{
+		"it was stopping, and started no more jobs: it ended at Sat 28 Nov 2026 09:08:28 UTC, and started again at Sat 28 Nov 2026 09:08:30 UTC": {Down: ended, Clean: true},
+		"down from Sat 28 Nov 2026 09:08:19 UTC to Sat 28 Nov 2026 09:08:30 UTC":                                                                 {Down: at.Add(-time.Second), Clean: true},
+	} {
+		ev := &evidence{entry: &file.Entries[0], at: at, now: again, before: &before, after: &store.Life{Up: again}}
+		if got := ev.daemonFact(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
