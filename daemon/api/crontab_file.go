@@ -75,7 +75,9 @@ const (
 )
 
 // FormatOf is the written form of a format.
-func FormatOf(f crontab.Format) string { return [...]string{FormatUser, FormatSystem, FormatAnacron}[f] }
+func FormatOf(f crontab.Format) string {
+	return [...]string{FormatUser, FormatSystem, FormatAnacron}[f]
+}
 
 // FamilyOf is the written form of a family.
 func FamilyOf(f crontab.Family) string { return [...]string{FamilyDebian, FamilyRHEL}[f] }

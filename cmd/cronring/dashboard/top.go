@@ -135,9 +135,9 @@ func top(a *cli.App, cmd *cobra.Command, f *topFlags) error {
 	signal.Reset(os.Interrupt) // the dashboard restores the terminal first
 	return tui.Run(cmd.Context(), tui.Options{
 		Client: a.Daemon(), In: a.In.(*os.File), Out: os.Stdout, Look: look,
-		Start:  shell.Start{World: world, Screen: keys.Action(f.screen.String()), Job: f.job, Notify: f.notify, Welcome: preferred.Hints && !tui.Welcomed(state), Views: views, Recent: recent, Toast: strings.Join(diagnostics, "; ")},
-		Edit:   f.edit,
-		Hosts:  len(a.Hosts) > 1,
-		State:  state,
+		Start: shell.Start{World: world, Screen: keys.Action(f.screen.String()), Job: f.job, Notify: f.notify, Welcome: preferred.Hints && !tui.Welcomed(state), Views: views, Recent: recent, Toast: strings.Join(diagnostics, "; ")},
+		Edit:  f.edit,
+		Hosts: len(a.Hosts) > 1,
+		State: state,
 	})
 }
