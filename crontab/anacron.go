@@ -40,19 +40,8 @@ type anacrontab struct {
 // readAnacrontab joins the lines of /etc/anacrontab and reads them. Like anacron,
 // and unlike cron, it accepts a last line without newline.
 func (p *parser) readAnacrontab() {
-	lines := p.Join(p.file.text, p.config.Family == Debian)
-	var text strings.Builder
-	text.Grow(len(p.file.text) + 1)
-	for i := range lines {
-		text.WriteString(lines[i].Text)
-		text.WriteByte('\n')
-	}
-	p.file.text = text.String()
-	at := 0
-	for i := range lines {
-		l := &lines[i]
-		p.Start, p.Number, p.Text, p.Positions = at, l.Positions[0].Line, l.Text, l.Positions
-		at += len(l.Text) + 1
+	for _, l := range p.Join(p.text, p.config.Family == Debian) {
+		p.Number, p.Text, p.Positions = l.Positions[0].Line, l.Text, l.Positions
 		p.readAnacronLine()
 	}
 	p.settleHours()
@@ -230,7 +219,7 @@ func (p *parser) readAnacronJob(at int) {
 	if !ok {
 		return
 	}
-	e := Entry{start: uint32(p.Start), line: uint32(p.Number)}
+	e := Entry{raw: p.Text, line: uint32(p.Number)}
 	id := lex.SkipBlanks(p.Text, end)
 	idEnd := lex.WordEnd(p.Text, id)
 	command := lex.SkipBlanks(p.Text, idEnd)

@@ -15,7 +15,7 @@ import (
 )
 
 func (p *parser) readEntry(at int) {
-	e := Entry{start: uint32(p.Start), line: uint32(p.Number)}
+	e := Entry{raw: p.Text, line: uint32(p.Number)}
 	if p.Text[at] == '-' {
 		if at = p.readQuiet(at, &e); at < 0 {
 			return

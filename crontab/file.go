@@ -59,7 +59,6 @@ type File struct {
 	Name    string // as given to Parse; often a path
 	Format  Format
 	Entries []Entry // the valid entries, in file order
-	text    string
 	owner   string
 	user    string
 	touched *sidecar.Touched // nil: no part of the sidecar matches an entry of it
@@ -71,14 +70,13 @@ type File struct {
 // Entries are incomplete.
 func (t *File) Truncated() bool { return t.truncated }
 
-// Entry is one line with times and a command. It only stores offsets into the
-// text of its Table, because a host may have a million entries; its methods
-// return the parts. Entries with the same times in the same zone share one
-// Schedule value, so schedules can be compared with ==.
+// Entry is one line with times and a command. Its methods return the parts of the
+// line. Entries with the same times in the same zone share one Schedule value, so
+// schedules can be compared with ==.
 type Entry struct {
 	Schedule cron.Schedule // Reboot for @reboot
 	section  *section
-	start    uint32 // offset of the line in the table's text
+	raw      string // the line
 	line     uint32
 	spec     uint16 // end of the time fields within the line
 	command  uint16 // start of the command within the line
@@ -115,15 +113,12 @@ func (e *Entry) Line() int { return int(e.line) }
 
 // Raw returns the line as written, without its line end. Continued lines of
 // anacrontab are joined.
-func (e *Entry) Raw() string {
-	rest := e.section.file.text[e.start:]
-	return strings.TrimSuffix(rest[:strings.IndexByte(rest, '\n')], "\r")
-}
+func (e *Entry) Raw() string { return e.raw }
 
 // Spec returns the time fields or the nickname, without a leading - and with one
 // blank between two fields. In anacrontab it returns period and delay.
 func (e *Entry) Spec() string {
-	s := e.section.file.text[e.start : e.start+uint32(e.spec)]
+	s := e.raw[:e.spec]
 	s = strings.TrimPrefix(strings.TrimLeft(s, lex.Blanks), "-")
 	if strings.IndexByte(s, '\t') < 0 && !strings.Contains(s, "  ") { // most are cut out of the text, and take no memory
 		return s
@@ -141,8 +136,7 @@ func (e *Entry) User() string {
 	case Anacron:
 		return "root"
 	}
-	between := t.text[e.start+uint32(e.spec) : e.start+uint32(e.command)]
-	between = strings.TrimLeft(between, lex.Blanks)
+	between := strings.TrimLeft(e.raw[e.spec:e.command], lex.Blanks)
 	return between[:lex.WordEnd(between, 0)]
 }
 
@@ -169,7 +163,7 @@ func (e *Entry) Stdin() (string, bool) {
 }
 
 // rest returns the line from the command on.
-func (e *Entry) rest() string { return e.Raw()[e.command:] }
+func (e *Entry) rest() string { return e.raw[e.command:] }
 
 // Env returns the assignments above the entry and the variables of env= as NAME=value,
 // in the order in which the names first appear. The last value of a name applies.

@@ -63,7 +63,7 @@ func (p *parser) exceed(message string) {
 
 // below returns the text below the present line.
 func (p *parser) below() string {
-	rest := p.file.text[p.Start:]
+	rest := p.text[p.Start:]
 	return rest[strings.IndexByte(rest, '\n')+1:]
 }
 

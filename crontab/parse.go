@@ -42,7 +42,6 @@ func Parse(name, text string, c Config) (*File, []diagnostic.Diagnostic) {
 func parse(name, text string, c Config) (t *File, diagnostics []diagnostic.Diagnostic, beyond *excess) {
 	p := newParser(name, strings.TrimPrefix(text, lex.ByteOrderMark), c)
 	if len(text) > MaxText {
-		p.file.text = ""
 		p.ReportLine(1, "B304", "the file has more than 16 MiB: all of it is ignored", "split the file")
 		return p.file, p.Diagnostics, nil
 	}
@@ -63,7 +62,7 @@ func parse(name, text string, c Config) (t *File, diagnostics []diagnostic.Diagn
 		p.file.touched = p.matcher.Touched
 	}
 	if p.excess != nil {
-		p.excess.at += len(text) - len(p.file.text)
+		p.excess.at += len(text) - len(p.text)
 		return nil, nil, p.excess
 	}
 	p.voidBlock("the file ends")
@@ -82,6 +81,7 @@ type parser struct {
 	config Config
 	cache  *Cache
 	file   *File
+	text   string
 	cut    bool // the file ends before the current line does
 
 	// The settings of the lines so far, which apply to those below.
@@ -118,7 +118,8 @@ func newParser(name, text string, c Config) *parser {
 	p := &parser{
 		config: c,
 		cache:  c.Cache,
-		file:   &File{Name: name, Format: c.Format, text: text, owner: "root", user: cmp.Or(c.User, c.Owner)},
+		text:   text,
+		file:   &File{Name: name, Format: c.Format, owner: "root", user: cmp.Or(c.User, c.Owner)},
 		names:  map[string]int{},
 	}
 	if c.Format == User && c.Owner != "" {
@@ -144,7 +145,7 @@ func newParser(name, text string, c Config) *parser {
 }
 
 func (p *parser) readLines() {
-	text := p.file.text
+	text := p.text
 	most := MaxBytes(p.config.MaxEntries)
 	for at := 0; at < len(text); {
 		length := strings.IndexByte(text[at:], '\n')
