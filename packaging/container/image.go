@@ -30,79 +30,12 @@ func digest(data []byte) string { return fmt.Sprintf("%x", sha256.Sum256(data)) 
 
 func (b blob) path() string { return "blobs/sha256/" + digest(b.data) }
 
-// descriptor refers to a blob. It is defined in OCI's image specification.
-type descriptor struct {
-	MediaType   string            `json:"mediaType"`
-	Digest      string            `json:"digest"`
-	Size        int               `json:"size"`
-	Annotations map[string]string `json:"annotations,omitempty"`
-	Platform    *platform         `json:"platform,omitempty"`
-}
+// object is an object of JSON, as OCI's image specification defines it.
+type object = map[string]any
 
-type platform struct {
-	Architecture string `json:"architecture"`
-	OS           string `json:"os"`
-}
-
-func (b blob) descriptor() descriptor {
-	return descriptor{MediaType: b.kind, Digest: "sha256:" + digest(b.data), Size: len(b.data)}
-}
-
-// config is the configuration of a container of the image.
-type config struct {
-	Created      time.Time `json:"created"`
-	Architecture string    `json:"architecture"`
-	OS           string    `json:"os"`
-	Config       process   `json:"config"`
-	RootFS       layers    `json:"rootfs"`
-	History      []history `json:"history"`
-}
-
-type process struct {
-	User       string            `json:"User"`
-	Env        []string          `json:"Env"`
-	Entrypoint []string          `json:"Entrypoint"`
-	Cmd        []string          `json:"Cmd"`
-	WorkingDir string            `json:"WorkingDir"`
-	Labels     map[string]string `json:"Labels"`
-	StopSignal string            `json:"StopSignal"`
-	// Reserved by OCI for Docker, which monitors a container with it.
-	Healthcheck health `json:"Healthcheck"`
-}
-
-type health struct {
-	Test []string `json:"Test"`
-}
-
-type layers struct {
-	Type    string   `json:"type"`
-	DiffIDs []string `json:"diff_ids"`
-}
-
-type history struct {
-	Created   time.Time `json:"created"`
-	CreatedBy string    `json:"created_by"`
-}
-
-type manifest struct {
-	SchemaVersion int               `json:"schemaVersion"`
-	MediaType     string            `json:"mediaType"`
-	Config        descriptor        `json:"config"`
-	Layers        []descriptor      `json:"layers"`
-	Annotations   map[string]string `json:"annotations"`
-}
-
-type index struct {
-	SchemaVersion int          `json:"schemaVersion"`
-	MediaType     string       `json:"mediaType"`
-	Manifests     []descriptor `json:"manifests"`
-}
-
-// loadable is the table of contents that Docker used before OCI. "docker load" still requires it.
-type loadable struct {
-	Config   string
-	RepoTags []string
-	Layers   []string
+// descriptor refers to the blob.
+func (b blob) descriptor() object {
+	return object{"mediaType": b.kind, "digest": "sha256:" + digest(b.data), "size": len(b.data)}
 }
 
 func (i image) labels() map[string]string {
@@ -118,21 +51,22 @@ func (i image) labels() map[string]string {
 
 // config returns the configuration of a container. It sets XDG_STATE_HOME, so that both programs
 // find the state directory and its socket, and "exec CONTAINER cronring status" needs no flag.
-func (i image) config(layer []byte) config {
-	return config{
-		Created: i.made, Architecture: i.arch, OS: "linux",
-		Config: process{
-			User:        fmt.Sprintf("%d:%d", nobody, nobody),
-			Env:         []string{"PATH=/usr/local/bin:/usr/bin:/bin", "XDG_STATE_HOME=/var/lib", "HOME=/home/cronring"},
-			Entrypoint:  []string{"cronringd"},
-			Cmd:         []string{"/crontab"},
-			WorkingDir:  "/",
-			Labels:      i.labels(),
-			StopSignal:  "SIGTERM",
-			Healthcheck: health{Test: []string{"CMD", "cronring", "status", "--ping"}},
+func (i image) config(layer []byte) object {
+	return object{
+		"created": i.made, "architecture": i.arch, "os": "linux",
+		"config": object{
+			"User":       fmt.Sprintf("%d:%d", nobody, nobody),
+			"Env":        []string{"PATH=/usr/local/bin:/usr/bin:/bin", "XDG_STATE_HOME=/var/lib", "HOME=/home/cronring"},
+			"Entrypoint": []string{"cronringd"},
+			"Cmd":        []string{"/crontab"},
+			"WorkingDir": "/",
+			"Labels":     i.labels(),
+			"StopSignal": "SIGTERM",
+			// Reserved by OCI for Docker, which monitors a container with it.
+			"Healthcheck": object{"Test": []string{"CMD", "cronring", "status", "--ping"}},
 		},
-		RootFS:  layers{Type: "layers", DiffIDs: []string{"sha256:" + digest(layer)}},
-		History: []history{{Created: i.made, CreatedBy: "make container"}},
+		"rootfs":  object{"type": "layers", "diff_ids": []string{"sha256:" + digest(layer)}},
+		"history": []object{{"created": i.made, "created_by": "make container"}},
 	}
 }
 
@@ -148,17 +82,18 @@ func (i image) write(w io.Writer, root []file) error {
 	}
 	l := blob{typeLayer, packed}
 	c := blob{typeConfig, encode(i.config(layer))}
-	m := blob{typeManifest, encode(manifest{SchemaVersion: 2, MediaType: typeManifest, Config: c.descriptor(), Layers: []descriptor{l.descriptor()}, Annotations: i.labels()})}
+	m := blob{typeManifest, encode(object{"schemaVersion": 2, "mediaType": typeManifest, "config": c.descriptor(), "layers": []object{l.descriptor()}, "annotations": i.labels()})}
 	entry := m.descriptor()
-	entry.Platform = &platform{i.arch, "linux"}
-	entry.Annotations = map[string]string{
+	entry["platform"] = object{"architecture": i.arch, "os": "linux"}
+	entry["annotations"] = object{
 		"org.opencontainers.image.ref.name": i.name + ":" + i.version,
 		"io.containerd.image.name":          i.name + ":" + i.version,
 	}
 	archive, err := tarball([]file{
 		{"oci-layout", 0o644, 0, []byte(`{"imageLayoutVersion":"1.0.0"}`)},
-		{"index.json", 0o644, 0, encode(index{SchemaVersion: 2, MediaType: "application/vnd.oci.image.index.v1+json", Manifests: []descriptor{entry}})},
-		{"manifest.json", 0o644, 0, encode([]loadable{{Config: c.path(), RepoTags: []string{i.name + ":" + i.version}, Layers: []string{l.path()}}})},
+		{"index.json", 0o644, 0, encode(object{"schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json", "manifests": []object{entry}})},
+		// Docker's table of contents from before OCI, which "docker load" still requires.
+		{"manifest.json", 0o644, 0, encode([]object{{"Config": c.path(), "RepoTags": []string{i.name + ":" + i.version}, "Layers": []string{l.path()}}})},
 		{"blobs/", 0o755, 0, nil},
 		{"blobs/sha256/", 0o755, 0, nil},
 		{m.path(), 0o644, 0, m.data},

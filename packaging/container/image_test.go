@@ -17,6 +17,35 @@ import (
 	"github.com/cronring/cronring/daemon/filetest"
 )
 
+// The parts of OCI's documents that the tests read.
+type (
+	descriptor struct {
+		Digest string
+		Size   int
+	}
+	index    struct{ Manifests []descriptor }
+	manifest struct {
+		Config      descriptor
+		Layers      []descriptor
+		Annotations map[string]string
+	}
+	config struct {
+		Architecture string
+		Config       struct {
+			User                 string
+			Env, Entrypoint, Cmd []string
+			Healthcheck          struct{ Test []string }
+		}
+		RootFS struct {
+			DiffIDs []string `json:"diff_ids"`
+		}
+	}
+	loadable struct {
+		Config           string
+		RepoTags, Layers []string
+	}
+)
+
 // programs is a directory with two files that pass for the programs.
 func programs(t *testing.T) string {
 	t.Helper()
