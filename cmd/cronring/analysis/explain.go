@@ -65,11 +65,7 @@ func explain(ctx context.Context, a *cli.App, text string, f *explainFlags) erro
 	if err != nil {
 		return err
 	}
-	if f.out.Value == cli.FormJSON {
-		return a.PrintJSON(x)
-	}
-	printExplanation(a, x, from, loc)
-	return nil
+	return a.PrintAnswer(f.out, x, func() { printExplanation(a, x, from, loc) })
 }
 
 // isLine reports whether a text is meant as a schedule or as a line of a crontab,

@@ -277,6 +277,15 @@ func (p *Printer) printQuery(results gojq.Iter) error {
 	}
 }
 
+// PrintAnswer writes a result that is a page of text: the document, or what text prints.
+func (p *Printer) PrintAnswer(o *Output, document any, text func()) error {
+	if o.Value == FormJSON {
+		return p.PrintJSON(document)
+	}
+	text()
+	return nil
+}
+
 // PrintJSON writes v as an indented document, or what --json and --jq choose
 // of it.
 func (p *Printer) PrintJSON(v any) error {

@@ -178,12 +178,8 @@ func doctor(ctx context.Context, a *cli.App, e *examination, f *doctorFlags) err
 			findings = e.examine(ctx)
 		}
 	}
-	if f.out.Value == cli.FormJSON {
-		if err := a.PrintJSON(examined{V: api.Version, Findings: findings}); err != nil {
-			return err
-		}
-	} else {
-		printFindings(a, findings)
+	if err := a.PrintAnswer(f.out, examined{V: api.Version, Findings: findings}, func() { printFindings(a, findings) }); err != nil {
+		return err
 	}
 	n := map[grade]int{}
 	for _, found := range findings {

@@ -101,16 +101,14 @@ func configOfJob(ctx context.Context, a *cli.App, ref string, out *cli.Output) e
 	if err != nil {
 		return err
 	}
-	if out.Value == cli.FormJSON {
-		return a.PrintJSON(c)
-	}
-	a.PrintTable(settingTable("option", c.Options), out)
-	for _, why := range []string{c.Held, c.Degraded} {
-		if why != "" {
-			a.Infof("%s", display.Text(why))
+	return a.PrintAnswer(out, c, func() {
+		a.PrintTable(settingTable("option", c.Options), out)
+		for _, why := range []string{c.Held, c.Degraded} {
+			if why != "" {
+				a.Infof("%s", display.Text(why))
+			}
 		}
-	}
-	return nil
+	})
 }
 
 // settingTable shows built-in values faint, so that configured ones stand out.
@@ -144,20 +142,14 @@ func configCheck(ctx context.Context, a *cli.App, dir string, out *cli.Output) e
 	if c.Sidecar != nil {
 		diagnostics = append(diagnostics, analysis.UnusedOf(c, spool.OpenSource(source).Scan(ctx))...)
 	}
-	form := &cli.Output{Choice: cli.Choice{Value: cli.FormText}}
-	if out.Value == cli.FormJSON {
-		form.Value = cli.FormJSON
-	}
-	return analysis.Conclude(a, diagnostics, analysis.ConfigTexts(dir), form, false)
+	return analysis.Conclude(a, diagnostics, analysis.ConfigTexts(dir), out, false)
 }
 
 func configPath(a *cli.App, dir string, out *cli.Output) error {
 	files := analysis.ConfigFiles(dir)
-	if out.Value == cli.FormJSON {
-		return a.PrintJSON(files)
-	}
-	for _, path := range files {
-		a.Printf("%s\n", display.Text(path))
-	}
-	return nil
+	return a.PrintAnswer(out, files, func() {
+		for _, path := range files {
+			a.Printf("%s\n", display.Text(path))
+		}
+	})
 }

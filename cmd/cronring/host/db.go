@@ -69,17 +69,14 @@ func newDBStats(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printDBStats(a, s, out)
+			return a.PrintAnswer(out, s, func() { printDBStats(a, s) })
 		},
 	}
 	out = a.TextOutput(cmd, cli.FormText, cli.FormJSON)
 	return cmd
 }
 
-func printDBStats(a *cli.App, s api.DBStats, out *cli.Output) error {
-	if out.Value == cli.FormJSON {
-		return a.PrintJSON(s)
-	}
+func printDBStats(a *cli.App, s api.DBStats) {
 	a.Printf("%s  %s", display.Text(s.Path), display.Bytes(s.Bytes))
 	if s.Free > 0 {
 		a.Printf(", of them %s free", display.Bytes(s.Free))
@@ -88,7 +85,6 @@ func printDBStats(a *cli.App, s api.DBStats, out *cli.Output) error {
 	for _, name := range slices.Sorted(maps.Keys(s.Rows)) {
 		a.Printf("  %-10s %d\n", display.Text(name), s.Rows[name])
 	}
-	return nil
 }
 
 func printDBDone(a *cli.App, what string, done api.DBDone, out *cli.Output) error {

@@ -31,13 +31,11 @@ func NewAccess(a *cli.App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if out.Value == cli.FormJSON {
-			return a.PrintJSON(x)
-		}
-		for _, line := range accessLines(&x) {
-			a.Printf("%s\n", display.Text(line))
-		}
-		return nil
+		return a.PrintAnswer(out, x, func() {
+			for _, line := range accessLines(&x) {
+				a.Printf("%s\n", display.Text(line))
+			}
+		})
 	}
 	return cmd
 }

@@ -76,14 +76,12 @@ func emit(a *cli.App, ctx context.Context, r api.EmitRequest, out *cli.Output) e
 	if err != nil {
 		return err
 	}
-	if out.Value == cli.FormJSON {
-		return a.PrintJSON(e)
-	}
-	a.Infof("%s of %s: %s", display.Text(e.Event), display.Text(e.User), display.Count(len(e.Runs), "run"))
-	for _, run := range e.Runs {
-		a.Infof("run %s of %s: %s", run.ID, display.Text(string(run.Job)), display.Text(run.ResultOrState()))
-	}
-	return nil
+	return a.PrintAnswer(out, e, func() {
+		a.Infof("%s of %s: %s", display.Text(e.Event), display.Text(e.User), display.Count(len(e.Runs), "run"))
+		for _, run := range e.Runs {
+			a.Infof("run %s of %s: %s", run.ID, display.Text(string(run.Job)), display.Text(run.ResultOrState()))
+		}
+	})
 }
 
 // emitPatiently tries again while no daemon answers, for as long as a restart takes.

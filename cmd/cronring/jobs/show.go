@@ -29,14 +29,10 @@ func NewShow(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			switch {
-			case property != "":
+			if property != "" {
 				return a.PrintProperty(j, property)
-			case out.Value == cli.FormJSON:
-				return a.PrintJSON(j)
 			}
-			printJob(a, j, loc)
-			return nil
+			return a.PrintAnswer(out, j, func() { printJob(a, j, loc) })
 		},
 	}
 	cmd.Flags().StringVarP(&property, "property", "p", "", "only the value of `FIELD`, one of the fields that --json=? lists")

@@ -59,12 +59,13 @@ lines that change.`,
 }
 
 // PrintStatusPage prints the status as text, for cronring without a command.
-func PrintStatusPage(a *cli.App, cmd *cobra.Command) error { return showStatus(a, cmd, &statusFlags{}) }
+func PrintStatusPage(a *cli.App, cmd *cobra.Command) error {
+	return showStatus(a, cmd, &statusFlags{out: &cli.Output{}})
+}
 
 func showStatus(a *cli.App, cmd *cobra.Command, f *statusFlags) error {
 	loc := a.Location()
-	asJSON := f.out != nil && f.out.Value == cli.FormJSON
-	if f.watch && asJSON {
+	if f.watch && f.out.Value == cli.FormJSON {
 		return cli.UsageError("watch with -o json", "a document would never end", "cronring report events -o jsonl")
 	}
 	client := a.Daemon()
@@ -75,12 +76,8 @@ func showStatus(a *cli.App, cmd *cobra.Command, f *statusFlags) error {
 	if err := r.ask(cmd.Context()); err != nil {
 		return err
 	}
-	if asJSON {
-		if err := a.PrintJSON(r.status); err != nil {
-			return err
-		}
-	} else {
-		printStatus(a, r.status, r.jobs, loc)
+	if err := a.PrintAnswer(f.out, r.status, func() { printStatus(a, r.status, r.jobs, loc) }); err != nil {
+		return err
 	}
 	if f.check && hasProblems(r.status, r.jobs) {
 		return cli.ExitCode(cli.ExitProblems)

@@ -30,11 +30,7 @@ else about the newest one, or about a later manual run.`,
 			if err != nil {
 				return err
 			}
-			if out.Value == cli.FormJSON {
-				return a.PrintJSON(w)
-			}
-			printWhy(a, w, a.Location())
-			return nil
+			return a.PrintAnswer(out, w, func() { printWhy(a, w, a.Location()) })
 		},
 	}
 	a.AddPast(cmd, &at, "at", "", "the occurrence at or in the minute of `T`: "+typedtime.Help)

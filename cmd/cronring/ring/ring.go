@@ -266,12 +266,8 @@ func ringDiff(ctx context.Context, a *cli.App, member string, out *cli.Output) e
 	if err != nil {
 		return err
 	}
-	if out.Value == cli.FormJSON {
-		if err := a.PrintJSON(d); err != nil {
-			return err
-		}
-	} else {
-		printRingDiff(a, &d, out)
+	if err := a.PrintAnswer(out, d, func() { printRingDiff(a, &d, out) }); err != nil {
+		return err
 	}
 	if len(d.Differ)+len(d.Missing)+len(d.Extra) > 0 {
 		return cli.ExitCode(cli.ExitFailed)
@@ -314,12 +310,9 @@ func changeRing(ctx context.Context, a *cli.App, r api.RingRequest, out *cli.Out
 	if err != nil {
 		return err
 	}
-	if out.Value == cli.FormJSON {
-		return a.PrintJSON(done)
-	}
-	a.Infof("%s", display.Text(done.Did))
-	for _, line := range done.More {
-		a.Infof("%s", display.Text(line))
-	}
-	return nil
+	return a.PrintAnswer(out, done, func() {
+		for _, line := range append([]string{done.Did}, done.More...) {
+			a.Infof("%s", display.Text(line))
+		}
+	})
 }

@@ -100,15 +100,13 @@ func timelineQuery(a *cli.App, refs []string, past, next time.Duration, loc *tim
 }
 
 func printTimeline(a *cli.App, line api.Timeline, out *cli.Output, loc *time.Location) error {
-	switch out.Value {
-	case cli.FormJSON:
-		return a.PrintJSON(line)
-	case cli.FormPlain:
-		a.PrintTable(timelineTable(line, loc), out)
-		return nil
-	}
-	newAxis(a, line, loc).print()
-	return nil
+	return a.PrintAnswer(out, line, func() {
+		if out.Value == cli.FormPlain {
+			a.PrintTable(timelineTable(line, loc), out)
+		} else {
+			newAxis(a, line, loc).print()
+		}
+	})
 }
 
 // timelineTable is a time line for programs: a row for each cell that is not
