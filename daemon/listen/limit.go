@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/cronring/cronring/daemon/budget"
 )
 
 // Limits of the callers.
@@ -20,8 +22,7 @@ const (
 
 // allowance counts the requests with one token.
 type allowance struct {
-	left   float64 // requests that are allowed now
-	at     time.Time
+	budget.Bucket
 	active int
 	noted  time.Time // when a call beyond the limit was noted
 }
@@ -29,18 +30,13 @@ type allowance struct {
 // enter takes a request from an allowance, until leave returns it. If there are too many requests, it
 // reports whether the audit log should have this one.
 func (a *allowance) enter(now time.Time, rate float64) (ok, note bool) {
-	if a.at.IsZero() {
-		a.left = burst * rate
-	}
-	a.left = min(burst*rate, a.left+max(0, now.Sub(a.at).Seconds())*rate)
-	a.at = now
-	if a.left < 1 || a.active >= maxActive {
+	if !a.Has(now, rate, burst*rate) || a.active >= maxActive {
 		if note = now.Sub(a.noted).Abs() >= noteEvery; note {
 			a.noted = now
 		}
 		return false, note
 	}
-	a.left--
+	a.Spend(1)
 	a.active++
 	return true, false
 }

@@ -47,7 +47,7 @@ type Actor struct {
 
 // New returns an actor.
 func New(d Daemon, s Store, states *jobstate.Jobs, find *lookup.Searcher) *Actor {
-	return &Actor{daemon: d, store: s, states: states, find: find, emits: emitLimit{left: map[uint32]*emitShare{}}}
+	return &Actor{daemon: d, store: s, states: states, find: find}
 }
 
 // askTimeout is how long an action waits for the loop's answer.

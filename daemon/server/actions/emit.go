@@ -10,6 +10,7 @@ import (
 
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/budget"
 	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
@@ -22,42 +23,26 @@ const (
 	eventBurst = 500
 )
 
-// emitLimit counts the events of users.
-type emitLimit struct {
-	mu   sync.Mutex
-	left map[uint32]*emitShare
-}
+// emitLimit counts the events of users. The zero value is ready to use.
+type emitLimit struct{ of sync.Map } // by Peer.LimitKey: *emitShare
 
 type emitShare struct {
-	mu   sync.Mutex
-	left float64
-	at   time.Time
-}
-
-func (l *emitLimit) share(user uint32) *emitShare {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	s := l.left[user]
-	if s == nil {
-		s = &emitShare{left: eventBurst}
-		l.left[user] = s
-	}
-	return s
+	mu sync.Mutex
+	budget.Bucket
 }
 
 // take takes the cost of an event, the number of the jobs that it starts, from what a user has left.
 // One event is allowed whenever something is left, whatever its cost is, and later ones wait until that
 // is paid. Counting the jobs takes long, so refused events do not call cost.
 func (l *emitLimit) take(user uint32, now time.Time, cost func() int) bool {
-	s := l.share(user)
+	found, _ := l.of.LoadOrStore(user, &emitShare{})
+	s := found.(*emitShare)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.left = min(eventBurst, s.left+max(0, now.Sub(s.at).Seconds())*eventRate)
-	s.at = now
-	if s.left < 1 {
+	if !s.Has(now, eventRate, eventBurst) {
 		return false
 	}
-	s.left -= float64(max(1, cost()))
+	s.Spend(max(1, cost()))
 	return true
 }
 

@@ -8,7 +8,7 @@ import (
 // TestEmitLimitOfEachUser: a user who emits too much, or events that start too many jobs, waits, and
 // no other user does.
 func TestEmitLimitOfEachUser(t *testing.T) {
-	l := emitLimit{left: map[uint32]*emitShare{}}
+	var l emitLimit
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	counted := 0
 	take := func(user uint32, n int) bool {
