@@ -140,6 +140,7 @@ func TestDropTakesOnlyWhatIsNamed(t *testing.T) {
 		{annUID, `{"refs":["bob-job"]}`, http.StatusNotFound},
 		{0, `{}`, http.StatusBadRequest},
 		{0, `{"refs":["1"],"all":true}`, http.StatusBadRequest},
+		{0, `{"refs":["@paused"]}`, http.StatusNotFound}, // no job is paused
 	} {
 		if _, status := asked[api.DeadLetters](w, c.uid, "POST", "/v1/drop", "", c.body); status != c.status {
 			t.Errorf("uid %d, %s: status %d, want %d", c.uid, c.body, status, c.status)

@@ -223,11 +223,7 @@ func (s *Actor) targets(ctx context.Context, c *call.Call, verb string, refs []s
 			Fix:  "cronring list",
 		}
 	}
-	ids := make([]job.ID, len(numbers))
-	for k, i := range numbers {
-		ids[k] = c.View.ID(i)
-	}
-	return ids, nil
+	return c.IDs(numbers), nil
 }
 
 // each sends an event to the engine for each job. A refusal for one job does not affect the others;

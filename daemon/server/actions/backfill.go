@@ -166,10 +166,7 @@ func (s *Actor) ListBackfills(ctx context.Context, c *call.Call) error {
 		if err != nil {
 			return err
 		}
-		of.Jobs = []job.ID{}
-		for _, i := range numbers {
-			of.Jobs = append(of.Jobs, c.View.ID(i))
-		}
+		of.Jobs = c.IDs(numbers)
 	}
 	stored, err := s.store.Backfills(ctx, of)
 	if err != nil {

@@ -1,7 +1,6 @@
 package actions
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 
@@ -17,7 +16,7 @@ import (
 
 // ListDead answers with dead letters.
 func (s *Actor) ListDead(ctx context.Context, c *call.Call) error {
-	limit, err := c.Number("limit")
+	limit, err := c.Limit(100, lookup.MaxRows)
 	if err != nil {
 		return err
 	}
@@ -25,7 +24,7 @@ func (s *Actor) ListDead(ctx context.Context, c *call.Call) error {
 	if err != nil {
 		return err
 	}
-	found, err := s.deadLettersOf(ctx, c, jobs, int(min(cmp.Or(limit, 100), lookup.MaxRows)))
+	found, err := s.deadLettersOf(ctx, c, jobs, limit)
 	if err != nil {
 		return err
 	}
@@ -167,17 +166,14 @@ func (s *Actor) deadLettersBy(ctx context.Context, c *call.Call, verb, text stri
 		}
 		return []api.DeadLetter{apiDeadLetter(l)}, nil
 	}
-	var ids []job.ID
 	found, err := s.find.ResolveOne(ctx, c, verb, text)
-	gone, ok := job.ID(""), false
+	ids := c.IDs(found)
 	if err != nil {
-		if gone, ok = s.find.Removed(ctx, c, text); !ok {
+		gone, ok := s.find.Removed(ctx, c, text)
+		if !ok {
 			return nil, err
 		}
 		ids = []job.ID{gone}
-	}
-	for _, i := range found {
-		ids = append(ids, c.View.ID(i))
 	}
 	letters, err := s.deadLettersOf(ctx, c, ids, lookup.MaxRows)
 	if err == nil && len(letters) == 0 {

@@ -25,11 +25,9 @@ func (s *Analyst) Clashes(ctx context.Context, c *call.Call) error {
 	if err != nil {
 		return err
 	}
-	jobs := c.Visible()
-	if refs := c.Query["job"]; len(refs) > 0 {
-		if jobs, err = s.find.Resolve(ctx, c, "clashes", refs); err != nil {
-			return err
-		}
+	jobs, err := s.find.Requested(ctx, c, "clashes")
+	if err != nil {
+		return err
 	}
 	l, err := newLoad(ctx, c.View, jobs, q.From, q.To)
 	if err != nil {
@@ -60,14 +58,10 @@ func clashQuery(c *call.Call) (q api.ClashQuery, err error) {
 	if err != nil {
 		return q, err
 	}
-	limit, err := c.Number("limit")
-	if err != nil {
+	if q.Limit, err = c.Limit(usualLimit, mostClashes); err != nil {
 		return q, err
 	}
-	q.Least, q.Limit, q.Suggest = max(2, int(least)), usualLimit, c.Query.Get("suggest")
-	if limit > 0 {
-		q.Limit = int(min(limit, mostClashes))
-	}
+	q.Least, q.Suggest = max(2, int(least)), c.Query.Get("suggest")
 	if q.From.IsZero() {
 		q.From = c.Now
 	}

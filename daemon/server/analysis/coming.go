@@ -22,11 +22,9 @@ func (s *Analyst) Coming(ctx context.Context, c *call.Call) error {
 	if err != nil {
 		return err
 	}
-	jobs := c.Visible()
-	if len(q.Refs) > 0 {
-		if jobs, err = s.find.Resolve(ctx, c, "next", q.Refs); err != nil {
-			return err
-		}
+	jobs, err := s.find.Requested(ctx, c, "next")
+	if err != nil {
+		return err
 	}
 	runs, err := s.comingOf(ctx, c, jobs, q)
 	if err != nil {
@@ -36,15 +34,12 @@ func (s *Analyst) Coming(ctx context.Context, c *call.Call) error {
 }
 
 func comingQuery(c *call.Call) (q api.ComingQuery, err error) {
-	q.Refs = c.Query["job"]
 	if q.From, q.Until, err = c.Period("from", "until"); err != nil {
 		return q, err
 	}
-	limit, err := c.Number("limit")
-	if err != nil {
+	if q.Limit, err = c.Limit(usualComing, api.MaxComing); err != nil {
 		return q, err
 	}
-	q.Limit = int(min(cmp.Or(limit, usualComing), api.MaxComing))
 	if q.From.IsZero() {
 		q.From = c.Now
 	}

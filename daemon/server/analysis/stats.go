@@ -111,23 +111,19 @@ func zoneOf(name string) *time.Location {
 // choose finds the requested jobs. For admins who request all, jobs that are no longer installed
 // count too.
 func (t *tally) choose(ctx context.Context) error {
-	jobs := t.c.Visible()
-	if refs := t.c.Query["job"]; len(refs) > 0 {
-		var err error
-		if jobs, err = t.s.find.Resolve(ctx, t.c, "stats", refs); err != nil {
-			return err
-		}
-		t.jobs = []job.ID{}
+	jobs, err := t.s.find.Requested(ctx, t.c, "stats")
+	if err != nil {
+		return err
 	}
 	if t.most = statsRuns; !t.c.Peer.Admin {
-		t.jobs, t.most = []job.ID{}, nonAdminRuns
+		t.most = nonAdminRuns
+	}
+	if !t.c.Peer.Admin || len(t.c.Query["job"]) > 0 {
+		t.jobs = t.c.IDs(jobs)
 	}
 	for _, i := range jobs {
 		id, e := t.c.View.ID(i), t.c.View.Entry(i)
 		t.users[id], t.grace[id] = e.User(), e.Options().Grace
-		if t.jobs != nil {
-			t.jobs = append(t.jobs, id)
-		}
 	}
 	return nil
 }

@@ -30,11 +30,9 @@ func (s *Analyst) Timeline(ctx context.Context, c *call.Call) error {
 	if err != nil {
 		return err
 	}
-	var jobs []int
-	if refs := c.Query["job"]; len(refs) > 0 {
-		if jobs, err = s.find.Resolve(ctx, c, "timeline", refs); err != nil {
-			return err
-		}
+	jobs, err := s.find.Resolve(ctx, c, "timeline", c.Query["job"])
+	if err != nil {
+		return err
 	}
 	if len(jobs) > lineJobs {
 		return call.BadRequest("too many jobs for one time line", fmt.Sprintf("%d are named, at most %d can be", len(jobs), lineJobs))

@@ -1,6 +1,7 @@
 package call
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -247,6 +248,12 @@ func (c *Call) Number(key string) (int64, error) {
 		return 0, BadRequest(fmt.Sprintf("%s=%q is not a number", key, text), "it must be 0 or more")
 	}
 	return n, nil
+}
+
+// Limit reads how many rows are requested: the usual number without a request, and never more than most.
+func (c *Call) Limit(usual, most int64) (int, error) {
+	n, err := c.Number("limit")
+	return int(min(cmp.Or(n, usual), most)), err
 }
 
 // Flag reads a yes or no of the query; none is no.

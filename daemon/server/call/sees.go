@@ -41,6 +41,15 @@ func (c *Call) SeesDecision(r job.Record) bool {
 	return c.Peer.MayOf(c.need, c.View, r.Job, r.User)
 }
 
+// IDs returns the names of jobs.
+func (c *Call) IDs(jobs []int) []job.ID {
+	ids := make([]job.ID, len(jobs))
+	for k, i := range jobs {
+		ids[k] = c.View.ID(i)
+	}
+	return ids
+}
+
 // LiveByJob returns the live runs that the caller sees, oldest first.
 func (c *Call) LiveByJob() map[job.ID][]job.Run {
 	live := map[job.ID][]job.Run{}

@@ -1,7 +1,6 @@
 package crontabs
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -31,12 +30,12 @@ func (ed *Editor) ListRevisions(ctx context.Context, c *call.Call) error {
 	if err != nil {
 		return err
 	}
-	limit, err := c.Number("limit")
+	limit, err := c.Limit(100, lookup.MaxRows)
 	if err != nil {
 		return err
 	}
 	f := revision.Filter{
-		File: c.Query.Get("file"), User: c.Query.Get("user"), Before: before, Limit: int(min(cmp.Or(limit, 100), lookup.MaxRows)),
+		File: c.Query.Get("file"), User: c.Query.Get("user"), Before: before, Limit: limit,
 	}
 	if !c.Peer.Admin {
 		p, err := ed.owner(ctx, c, f.User)

@@ -1,7 +1,6 @@
 package history
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 
@@ -21,11 +20,9 @@ func (s *Reader) Actions(ctx context.Context, c *call.Call) (err error) {
 	if f.Before, err = c.Number("before"); err != nil {
 		return err
 	}
-	limit, err := c.Number("limit")
-	if err != nil {
+	if f.Limit, err = c.Limit(100, lookup.MaxRows); err != nil {
 		return err
 	}
-	f.Limit = int(min(cmp.Or(limit, 100), lookup.MaxRows))
 	if len(c.Query["job"]) > 0 {
 		if f.Jobs, err = s.find.HistoryOf(ctx, c); err != nil {
 			return err

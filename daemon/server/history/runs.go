@@ -64,13 +64,9 @@ func readFilter(c *call.Call) (f store.Filter, err error) {
 	if err != nil {
 		return f, err
 	}
-	limit, err := c.Number("limit")
-	if err != nil {
-		return f, err
-	}
 	f.Before = job.RunID(before)
-	f.Limit = int(min(cmp.Or(limit, 100), lookup.MaxRows))
-	return f, nil
+	f.Limit, err = c.Limit(100, lookup.MaxRows)
+	return f, err
 }
 
 // liveOf returns the runs of some jobs that have not ended, newest first.

@@ -110,11 +110,7 @@ func (s *Informer) nodes(ctx context.Context, c *call.Call, jobs []int) iter.Seq
 // newest returns the newest run of each job that is over and that matters to others.
 func (s *Informer) newest(ctx context.Context, c *call.Call, jobs []int) (map[job.ID]*job.Run, error) {
 	const enough = 20 // newer runs are live, were dropped, or will be retried
-	ids := make([]job.ID, len(jobs))
-	for k, i := range jobs {
-		ids[k] = c.View.ID(i)
-	}
-	recent, err := s.store.Recent(ctx, ids, enough)
+	recent, err := s.store.Recent(ctx, c.IDs(jobs), enough)
 	if err != nil {
 		return nil, fmt.Errorf("read history: %w", err)
 	}

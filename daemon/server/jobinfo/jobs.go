@@ -19,12 +19,9 @@ import (
 
 // List answers with the jobs that the caller sees, the worst state first.
 func (s *Informer) List(ctx context.Context, c *call.Call) error {
-	jobs := c.Visible()
-	if refs := c.Query["job"]; len(refs) > 0 {
-		var err error
-		if jobs, err = s.find.Resolve(ctx, c, "list", refs); err != nil {
-			return err
-		}
+	jobs, err := s.find.Requested(ctx, c, "list")
+	if err != nil {
+		return err
 	}
 	jobs = slices.DeleteFunc(jobs, func(i int) bool { return !asksFor(c, i) })
 	list, err := s.bySeverity(ctx, c, jobs)

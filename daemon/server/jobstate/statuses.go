@@ -62,10 +62,7 @@ func (s *Jobs) States(ctx context.Context, c *call.Call, jobs []int) iter.Seq2[S
 	return func(yield func(State, error) bool) {
 		live, where := c.LiveByJob(), s.Whereabouts(c.View)
 		for page := range slices.Chunk(jobs, statesPage) {
-			ids := make([]job.ID, len(page))
-			for k, i := range page {
-				ids[k] = c.View.ID(i)
-			}
+			ids := c.IDs(page)
 			lasts, err := s.newest(ctx, ids, c.Peer.Admin)
 			if err != nil {
 				yield(State{}, err)
@@ -106,11 +103,7 @@ func (s *Jobs) Statuses(ctx context.Context, c *call.Call, jobs []int) iter.Seq2
 
 // lastRuns returns the newest ended run that the caller sees of each job, or nil.
 func (s *Jobs) lastRuns(ctx context.Context, c *call.Call, jobs []int) ([]*job.Run, error) {
-	ids := make([]job.ID, len(jobs))
-	for k, i := range jobs {
-		ids[k] = c.View.ID(i)
-	}
-	known, err := s.newest(ctx, ids, c.Peer.Admin)
+	known, err := s.newest(ctx, c.IDs(jobs), c.Peer.Admin)
 	if err != nil {
 		return nil, err
 	}

@@ -28,9 +28,7 @@ func (s *Searcher) HistoryOf(ctx context.Context, c *call.Call) ([]job.ID, error
 	}
 	ids := []job.ID{}
 	if len(refs) == 0 {
-		for _, i := range c.Visible() {
-			ids = append(ids, c.View.ID(i))
-		}
+		ids = c.IDs(c.Visible())
 	}
 	for _, text := range refs {
 		found, err := s.ResolveOne(ctx, c, "history", text)
@@ -41,9 +39,7 @@ func (s *Searcher) HistoryOf(ctx context.Context, c *call.Call) ([]job.ID, error
 			}
 			return nil, err
 		}
-		for _, i := range found {
-			ids = append(ids, c.View.ID(i))
-		}
+		ids = append(ids, c.IDs(found)...)
 	}
 	slices.Sort(ids)
 	return slices.Compact(ids), nil

@@ -39,6 +39,14 @@ func New(s Store, view func() *view.View, states *jobstate.Jobs) *Searcher {
 	return &Searcher{view, s, states}
 }
 
+// Requested returns the numbers of the jobs that a request names, or of all that the caller sees.
+func (s *Searcher) Requested(ctx context.Context, c *call.Call, verb string) ([]int, error) {
+	if refs := c.Query["job"]; len(refs) > 0 {
+		return s.Resolve(ctx, c, verb, refs)
+	}
+	return c.Visible(), nil
+}
+
 // Resolve returns the numbers of the jobs that references name, each once, in the order of the
 // references. A reference without a job that the caller sees is an error, whether the job exists or
 // not; a set may be empty. verb is the requested command, for the text of that error.

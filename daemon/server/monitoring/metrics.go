@@ -80,16 +80,11 @@ func (s *Monitor) newGauges(ctx context.Context, c *call.Call) (*gauges, error) 
 	if err != nil || !jobs {
 		return m, err
 	}
-	wanted := c.Visible()
-	if refs := c.Query["job"]; len(refs) > 0 {
-		if wanted, err = s.find.Resolve(ctx, c, "read the metrics of", refs); err != nil {
-			return nil, err
-		}
+	wanted, err := s.find.Requested(ctx, c, "read the metrics of")
+	if err != nil {
+		return nil, err
 	}
-	m.each = make([]job.ID, len(wanted))
-	for k, i := range wanted {
-		m.each[k] = c.View.ID(i)
-	}
+	m.each = c.IDs(wanted)
 	slices.Sort(m.each) // so that, of too many, the same ones are included each time
 	m.left = max(0, len(m.each)-MaxJobs)
 	m.each = m.each[:len(m.each)-m.left]
