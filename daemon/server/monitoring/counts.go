@@ -3,7 +3,6 @@ package monitoring
 import (
 	"context"
 	"fmt"
-	"hash/maphash"
 	"maps"
 	"slices"
 	"sync"
@@ -18,11 +17,10 @@ import (
 type counts struct {
 	store Store
 	view  func() *view.View
-	seed  maphash.Seed
 
 	mu      sync.Mutex
 	total   totalCounts
-	jobs    map[uint64]*jobCounts
+	jobs    map[job.Owned]*jobCounts
 	doubles []time.Time // when occurrences were found that two members ran, the newest maxDoubles
 	begun   time.Time   // from then on it has them
 	read    bool        // and those before, too
@@ -71,14 +69,9 @@ const (
 
 func newCounts(s Store, view func() *view.View, now time.Time) *counts {
 	return &counts{
-		store: s, view: view, seed: maphash.MakeSeed(), total: totalCounts{skips: map[job.Reason]uint64{}},
-		jobs: map[uint64]*jobCounts{}, begun: now,
+		store: s, view: view, total: totalCounts{skips: map[job.Reason]uint64{}},
+		jobs: map[job.Owned]*jobCounts{}, begun: now,
 	}
-}
-
-// key identifies a user's job. It is a seeded hash, as in jobstate.
-func (c *counts) key(id job.ID, user string) uint64 {
-	return maphash.Comparable(c.seed, [2]string{string(id), user})
 }
 
 // Tap receives the facts of each step of the loop, which waits for it.
@@ -134,7 +127,7 @@ func (c *counts) skip(f *job.Record, n uint64) {
 
 // of returns the counts of a job.
 func (c *counts) of(id job.ID, user string) *jobCounts {
-	key := c.key(id, user)
+	key := job.Owned{Job: id, User: user}
 	j := c.jobs[key]
 	if j == nil {
 		c.makeRoom()
@@ -151,9 +144,9 @@ func (c *counts) makeRoom() {
 	if len(c.jobs) < 2*view.Len()+countRoom {
 		return
 	}
-	stay := make(map[uint64]*jobCounts, view.Len())
+	stay := make(map[job.Owned]*jobCounts, view.Len())
 	for i := range view.Len() {
-		key := c.key(view.ID(i), view.Entry(i).User())
+		key := job.Owned{Job: view.ID(i), User: view.Entry(i).User()}
 		if j := c.jobs[key]; j != nil {
 			stay[key] = j
 		}
@@ -165,7 +158,7 @@ func (c *counts) makeRoom() {
 func (c *counts) job(id job.ID, user string) (ended [len(outcomes)]uint32, skips map[job.Reason]uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	j := c.jobs[c.key(id, user)]
+	j := c.jobs[job.Owned{Job: id, User: user}]
 	if j == nil {
 		return ended, nil
 	}
