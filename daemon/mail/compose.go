@@ -26,7 +26,8 @@ func Compose(c Config, r Report) (*Message, []Line) {
 		return nil, a.lines
 	}
 	from := a.sender(env)
-	l := &Message{User: r.Account.Name, Dir: cmp.Or(env.value("HOME"), "/"), Body: body(c.Family, r), Output: r.Size}
+	l := &Message{User: r.Account.Name, Dir: cmp.Or(env.value("HOME"), "/"), Output: r.Size}
+	l.setBody(c.Family, r)
 	l.Env = mailerEnv(c, r, env)
 	switch {
 	case r.Anacron != "":

@@ -58,6 +58,10 @@ type Message struct {
 	Header []byte   // with the empty line
 	Body   io.Reader
 	Output int64 // bytes that the job printed
+
+	dropCR bool   // carriage returns of Body are left out
+	tail   string // follows Body
+	cut    string // follows the first MaxBody bytes of a longer Body
 }
 
 // Line is one of cron's own log lines: (WHO) WORD (TEXT).

@@ -1,26 +1,41 @@
 package mail
 
 import (
+	"bytes"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
 // Text returns the whole message. Output that cannot be read to its end is sent as
 // far as it goes.
 func (l *Message) Text() []byte {
-	message := append([]byte(nil), l.Header...)
-	body, err := io.ReadAll(io.LimitReader(l.Body, MaxBody+1<<10))
-	message = append(message, body...)
-	if err != nil {
-		message = append(message, "\n[cronring: the rest of the output cannot be read: "+visible(err.Error())+"]\n"...)
+	body, err := io.ReadAll(io.LimitReader(l.Body, MaxBody+1))
+	over := len(body) > MaxBody
+	body = body[:min(len(body), MaxBody)]
+	if l.dropCR {
+		body = bytes.ReplaceAll(body, []byte("\r"), nil)
 	}
-	return message
+	message := slices.Concat(l.Header, body)
+	switch {
+	case err != nil:
+		return append(message, "\n[cronring: the rest of the output cannot be read: "+visible(err.Error())+"]\n"...)
+	case !over:
+		return append(message, l.tail...)
+	case !bytes.HasSuffix(message, []byte("\n")):
+		message = append(message, '\n')
+	}
+	return append(message, l.cut...)
 }
 
 // Close releases output that will not be read.
-func (l *Message) Close() { _ = closeOutput(l.Body) } // it was read, or is not wanted
+func (l *Message) Close() {
+	if c, ok := l.Body.(io.Closer); ok {
+		_ = c.Close() // it was read, or is not wanted
+	}
+}
 
 // Excerpt returns the first bytes of what a mailer printed, as one line.
 func Excerpt(output string) string {
