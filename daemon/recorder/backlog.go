@@ -166,12 +166,7 @@ func (k *backlog) unwritten() []store.Output {
 
 // ledgers are the newest ones of jobs: never more than there are jobs, however
 // long nothing can be written.
-type ledgers map[ledgerOf]job.Ledger
-
-type ledgerOf struct {
-	job  job.ID
-	user string
-}
+type ledgers map[job.Owned]job.Ledger
 
 // keep takes ledgers in the place of older ones.
 func (m *ledgers) keep(changed []job.Ledger) {
@@ -179,7 +174,7 @@ func (m *ledgers) keep(changed []job.Ledger) {
 		*m = ledgers{}
 	}
 	for _, l := range changed {
-		(*m)[ledgerOf{l.Job, l.User}] = l
+		(*m)[job.Owned{Job: l.Job, User: l.User}] = l
 	}
 }
 
