@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/daemon/atomicfile"
 )
 
 // native implements the journal's own protocol (https://systemd.io/JOURNAL_NATIVE_PROTOCOL): a
@@ -86,21 +88,12 @@ func limited(process int) bool {
 }
 
 func (j *native) sendFile() error {
-	fd, err := unix.MemfdCreate("journal", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	fd, err := atomicfile.Sealed("journal", j.buf) // the journal maps the file, and so takes none that could still change
 	if err != nil {
-		return fmt.Errorf("make memory file: %w", err)
+		return err
 	}
-	f := os.NewFile(uintptr(fd), "journal")
-	defer f.Close()
-	if _, err := f.Write(j.buf); err != nil {
-		return fmt.Errorf("write memory file: %w", err)
-	}
-	// The journal maps the file, and so takes none that could still change.
-	const seals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
-	if _, err := unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, seals); err != nil {
-		return fmt.Errorf("seal memory file: %w", err)
-	}
-	return j.sendControl(nil, unix.UnixRights(int(f.Fd())))
+	defer unix.Close(fd)
+	return j.sendControl(nil, unix.UnixRights(fd))
 }
 
 // sendControl sends data with a control message. UnixConn does that for streams

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"os"
 	"time"
+
+	"github.com/cronring/cronring/daemon/atomicfile"
 )
 
 // waitUntil waits for something new, for the time, or for the end.
@@ -60,10 +62,14 @@ func (b *Outbox) try(ctx context.Context, it *item) *Failure {
 }
 
 func (b *Outbox) open(it *item) (*os.File, error) {
-	if it.held != nil {
-		return memoryFile(it.held)
+	if it.held == nil {
+		return b.dir.Open(it.number)
 	}
-	return b.dir.Open(it.number)
+	fd, err := atomicfile.Sealed("message", it.held)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), "message"), nil
 }
 
 // tooOld also requires some attempts, because the clock may have been set forward by years since the

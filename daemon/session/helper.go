@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/daemon/atomicfile"
 )
 
 // helperConn is the connection between Start and the helper.
@@ -68,15 +70,11 @@ func orderIn(o order) (*os.File, error) {
 	if len(text) > orderLimit {
 		return nil, errors.New("command and environment are too long")
 	}
-	fd, err := unix.MemfdCreate("cronring-order", unix.MFD_CLOEXEC)
+	fd, err := atomicfile.Sealed("cronring-order", text)
 	if err != nil {
 		return nil, err
 	}
-	file := os.NewFile(uintptr(fd), "order")
-	if _, err := file.Write(text); err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	return file, nil
+	return os.NewFile(uintptr(fd), "order"), nil
 }
 
 // post sends descriptors with one byte into a socket, and returns the end that receives them.

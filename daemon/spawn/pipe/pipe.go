@@ -2,10 +2,9 @@ package pipe
 
 import (
 	"errors"
-	"fmt"
 	"syscall"
 
-	"golang.org/x/sys/unix"
+	"github.com/cronring/cronring/daemon/atomicfile"
 )
 
 // The pipes of standard output and standard error of a run that have names end in these.
@@ -88,26 +87,5 @@ func Usable(fd int) bool {
 // Input makes a file of the text after a command's %. Unlike a pipe it needs no writer, even if
 // the text is long and the command never reads it. It is deleted with its last reader.
 func Input(text string) (int, error) {
-	fd, err := unix.MemfdCreate("stdin", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
-	if err != nil {
-		return 0, fmt.Errorf("make standard input: %w", err)
-	}
-	if err := fill(fd, text); err != nil {
-		return 0, errors.Join(fmt.Errorf("make standard input: %w", err), syscall.Close(fd))
-	}
-	return fd, nil
-}
-
-// fill writes the text and leaves the file offset at its start.
-func fill(fd int, text string) error {
-	for data, at := []byte(text), 0; at < len(data); {
-		n, err := syscall.Pwrite(fd, data[at:], int64(at))
-		if err != nil {
-			return err
-		}
-		at += n
-	}
-	const seals = unix.F_SEAL_WRITE | unix.F_SEAL_GROW | unix.F_SEAL_SHRINK | unix.F_SEAL_SEAL
-	_, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals)
-	return err
+	return atomicfile.Sealed("stdin", []byte(text))
 }
