@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/wake"
 )
 
 // Clock reads the time and keeps one alarm. Its methods may be called from
@@ -179,12 +180,7 @@ func (c *Clock) rearm() error {
 	return err
 }
 
-func (c *Clock) ring() {
-	select {
-	case c.c <- struct{}{}:
-	default: // one is waiting to be received, which suffices
-	}
-}
+func (c *Clock) ring() { wake.Up(c.c) }
 
 // arm begins a stage of the wait; on a closed Clock it does nothing. c.mu is
 // held.

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/wake"
 )
 
 // outbox holds messages for the manager, and the runs whose descriptors it stores.
@@ -100,10 +101,7 @@ func (m *Manager) send(x message) {
 		}
 	}
 	s.queue = append(s.queue, copies)
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
+	wake.Up(s.wake)
 }
 
 // try sends a message without waiting, and reports whether it is out of our

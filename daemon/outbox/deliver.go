@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/atomicfile"
+	"github.com/cronring/cronring/daemon/wake"
 )
 
 // waitUntil waits for something new, for the time, or for the end.
@@ -49,7 +50,7 @@ func (b *Outbox) deliver(ctx context.Context, it *item) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.settle(b.lanes[it.Lane], it, f)
-	signal(b.wake)
+	wake.Up(b.wake)
 }
 
 func (b *Outbox) try(ctx context.Context, it *item) *Failure {

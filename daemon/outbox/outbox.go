@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/budget"
+	"github.com/cronring/cronring/daemon/wake"
 )
 
 // Options set up an Outbox.
@@ -173,7 +174,7 @@ func (b *Outbox) Enqueue(d Draft) {
 	if !taken {
 		d.close()
 	}
-	signal(b.taken)
+	wake.Up(b.taken)
 }
 
 func (d *Draft) close() {
@@ -266,7 +267,7 @@ func (b *Outbox) file(d Draft) {
 		return
 	}
 	b.add(it)
-	signal(b.wake)
+	wake.Up(b.wake)
 }
 
 // admit numbers a message and reserves space for it. A user other than root can use a quarter of the
@@ -320,13 +321,5 @@ func (b *Outbox) Retry(name string) {
 			it.next = time.Time{}
 		}
 	}
-	signal(b.wake)
-}
-
-// signal makes c readable without waiting.
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
+	wake.Up(b.wake)
 }

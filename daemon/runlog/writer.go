@@ -14,6 +14,7 @@ import (
 	"github.com/cronring/cronring/daemon/budget"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/journal"
+	"github.com/cronring/cronring/daemon/wake"
 )
 
 // Writer passes events and output of jobs, and the daemon's own messages, to a sink of package
@@ -238,16 +239,8 @@ func (v *Writer) add(item any, user string, size int) bool {
 		return false
 	}
 	v.queue = append(v.queue, item)
-	signal(v.wake)
+	wake.Up(v.wake)
 	return true
-}
-
-// signal makes c readable without waiting.
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
 }
 
 // takeAll empties the queue. over is the runs whose end is not in it.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/unixconn"
+	"github.com/cronring/cronring/daemon/wake"
 )
 
 // Maximum numbers of connections. Other users can never use up those of admins, and no user can use
@@ -105,10 +106,7 @@ func (d *limitedListener) release(uid uint32) {
 	defer d.mu.Unlock()
 	d.inside--
 	if d.inside == 0 {
-		select {
-		case d.left <- struct{}{}:
-		default:
-		}
+		wake.Up(d.left)
 	}
 	if d.isAdmin(uid) {
 		return

@@ -30,6 +30,7 @@ import (
 	"github.com/cronring/cronring/daemon/spawn/self"
 	"github.com/cronring/cronring/daemon/spawn/stage"
 	"github.com/cronring/cronring/daemon/starter"
+	"github.com/cronring/cronring/daemon/wake"
 )
 
 // Spawner starts commands and reports their ends. Its methods may be called
@@ -286,12 +287,7 @@ func signalGroup(pid int, sig syscall.Signal) {
 	}
 }
 
-func (s *Spawner) nudge() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
-}
+func (s *Spawner) nudge() { wake.Up(s.wake) }
 
 // later has the hand do something, without waiting for it.
 func (s *Spawner) later(act func()) {

@@ -20,6 +20,7 @@ import (
 	"github.com/cronring/cronring/crontab/sidecar"
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/wake"
 )
 
 // Accounts finds accounts by name; account.Directory is one.
@@ -191,10 +192,7 @@ func (s *Source) SetCalendars(calendars map[string]timetable.Calendar, files []s
 	defer s.mu.Unlock()
 	if !slices.Equal(s.options.CalendarFiles, files) {
 		s.options.CalendarFiles = files
-		select {
-		case s.replan <- struct{}{}:
-		default:
-		}
+		wake.Up(s.replan)
 	}
 	if !reflect.DeepEqual(s.options.Host.Calendars, calendars) {
 		s.options.Host.Calendars = calendars
@@ -639,10 +637,7 @@ func (s *Source) snapshot(scan *scanned, order []*file, changes []Change, moved 
 	}
 	if !slices.Equal(targets, s.targets) {
 		s.targets = targets
-		select {
-		case s.replan <- struct{}{}:
-		default:
-		}
+		wake.Up(s.replan)
 	}
 	return snap
 }

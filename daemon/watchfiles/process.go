@@ -20,6 +20,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn"
 	"github.com/cronring/cronring/daemon/unixconn"
+	"github.com/cronring/cronring/daemon/wake"
 )
 
 // Limits of a user's process.
@@ -88,7 +89,7 @@ func (p *process) replace(watches []Watch) {
 	}
 	p.jobs = jobs
 	if !same {
-		nudge(p.changed)
+		wake.Up(p.changed)
 	}
 }
 
@@ -251,7 +252,7 @@ func (p *process) exec(ctx context.Context, tool spawn.Tool) error {
 
 // direct sends orders until no job is left, or something fails.
 func (p *process) direct(ctx context.Context, conn net.Conn, failed <-chan error) error {
-	for nudge(p.changed); ; {
+	for wake.Up(p.changed); ; {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

@@ -12,6 +12,7 @@ import (
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn"
+	"github.com/cronring/cronring/daemon/wake"
 )
 
 // Watch describes the files that one job waits for.
@@ -68,7 +69,7 @@ func New(options Options) *Watcher {
 // caller is the goroutine on which all starts depend.
 func (w *Watcher) Set(all map[string][]Watch) {
 	w.wanted.Store(&all)
-	nudge(w.changed)
+	wake.Up(w.changed)
 }
 
 // replace does what Set requested.
@@ -154,14 +155,6 @@ func sleep(ctx context.Context, d time.Duration) {
 	select {
 	case <-timer.C:
 	case <-ctx.Done():
-	}
-}
-
-// nudge makes a channel with a buffer of one value readable. It never blocks.
-func nudge(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
 	}
 }
 

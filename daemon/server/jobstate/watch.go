@@ -6,6 +6,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
+	"github.com/cronring/cronring/daemon/wake"
 )
 
 // Watcher receives the jobs that have changed since its last query.
@@ -26,21 +27,14 @@ func (m *memory) touch(id job.ID) {
 	}
 	for w := range m.watchers {
 		w.dirty[slot] = true
-		w.wake()
+		wake.Up(w.Wake)
 	}
 }
 
 func (m *memory) touchAll() {
 	for w := range m.watchers {
 		w.all = true
-		w.wake()
-	}
-}
-
-func (w *Watcher) wake() {
-	select {
-	case w.Wake <- struct{}{}:
-	default:
+		wake.Up(w.Wake)
 	}
 }
 
@@ -102,5 +96,5 @@ func (m *memory) Forget(w *Watcher) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	w.all = true
-	w.wake()
+	wake.Up(w.Wake)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/wake"
 )
 
 // totals computes the sums of the last day for one board. For many runs that takes long, so the
@@ -54,10 +55,7 @@ func (t *totals) look(ctx context.Context, o *Overview, now time.Time) {
 			return // the status reports it
 		}
 		t.day = day
-		select {
-		case t.changed <- struct{}{}:
-		default:
-		}
+		wake.Up(t.changed)
 	})
 }
 
