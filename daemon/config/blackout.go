@@ -24,23 +24,13 @@ type Blackout struct {
 // mostBlackouts limits what each start has to be checked against.
 const mostBlackouts = 100
 
-// blackout records that there is a blackout.
-func (r *reader) blackout(name string, at sidecar.Position) {
-	if r.Blackouts == nil {
-		r.Blackouts = map[string]Blackout{}
-	}
-	if _, known := r.Blackouts[name]; !known {
-		r.Blackouts[name] = Blackout{At: at}
-	}
-}
-
 // setBlackout acts on a key of [blackout.NAME].
-func (r *reader) setBlackout(name, key string, v value) error {
+func (r *reader) setBlackout(name, key string, v value, at sidecar.Position) error {
 	text, err := v.text()
 	if err != nil {
 		return err
 	}
-	b := r.Blackouts[name]
+	b := element(&r.Blackouts, name, Blackout{At: at})
 	field := map[string]*string{"hours": &b.Hours, "from": &b.From, "until": &b.Until, "zone": &b.Zone, "reason": &b.Reason}[key]
 	if field == nil {
 		return errUnknown

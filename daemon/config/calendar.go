@@ -46,19 +46,9 @@ func (r *reader) setCalendar(name, key string, v value, at sidecar.Position) err
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(r.dir, path)
 	}
-	r.calendar(name)
+	element(&r.Calendars, name, Calendar{})
 	r.Calendars[name] = Calendar{File: path, At: at}
 	return nil
-}
-
-// calendar records that there is a calendar.
-func (r *reader) calendar(name string) {
-	if r.Calendars == nil {
-		r.Calendars = map[string]Calendar{}
-	}
-	if _, known := r.Calendars[name]; !known {
-		r.Calendars[name] = Calendar{}
-	}
 }
 
 // finishCalendars reads the files. A file that cannot be read is a warning: it

@@ -7,12 +7,7 @@ var channelKeys = []string{
 }
 
 func (r *reader) channel(name string) *notify.Channel {
-	c, ok := r.channels[name]
-	if !ok {
-		c = &notify.Channel{Name: name}
-		r.channels[name] = c
-	}
-	return c
+	return element(&r.channels, name, &notify.Channel{Name: name})
 }
 
 func setChannel(c *notify.Channel, key string, v value) (err error) {

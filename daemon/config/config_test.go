@@ -520,6 +520,13 @@ func TestCheckKeys(t *testing.T) {
 func TestReadBlackouts(t *testing.T) {
 	c := read(t, "[blackout.upgrade]\nfrom = \"2027-03-01T22:00\"\nuntil = \"2027-03-02T04:00\"\nzone = \"Asia/Tokyo\"\nreason = \"storage\"\n[blackout.mondays]\nhours = \"mon/02:00-03:00\"\n",
 		"[blackout.upgrade]\nuntil = \"2027-03-02T05:00\"\n")
+	checkBlackouts(t, c)
+	c = read(t, "blackout.mondays.hours = \"mon/02:00-03:00\"\nblackout.upgrade = {from = \"2027-03-01T22:00\", until = \"2027-03-02T05:00\", zone = \"Asia/Tokyo\", reason = \"storage\"}\n")
+	checkBlackouts(t, c)
+}
+
+func checkBlackouts(t *testing.T, c Config) {
+	t.Helper()
 	if err := c.Err(); err != nil {
 		t.Fatal(err)
 	}

@@ -44,20 +44,14 @@ func IsLoopback(address string) bool {
 	return err == nil && net.ParseIP(host).IsLoopback()
 }
 
-func (r *reader) token(name string) {
-	if r.Tokens == nil {
-		r.Tokens = map[string]Token{}
-	}
-	if _, known := r.Tokens[name]; !known {
-		r.Tokens[name] = Token{Unread: "it has no file"}
-	}
+func (r *reader) token(name string) Token {
+	return element(&r.Tokens, name, Token{Unread: "it has no file"})
 }
 
 // setToken acts on a key of [token.NAME]. A relative path begins at the directory of the
 // configuration.
 func (r *reader) setToken(name, key string, v value) (err error) {
-	r.token(name)
-	t := r.Tokens[name]
+	t := r.token(name)
 	switch key {
 	case "file":
 		if t.File, err = v.text(); err == nil && !filepath.IsAbs(t.File) {

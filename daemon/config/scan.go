@@ -215,9 +215,9 @@ func find(document any, path []string) any {
 		case map[string]any:
 			document = in[part]
 		case []map[string]any:
-			document = element(in, part)
+			document = item(in, part)
 		case []any:
-			document = element(in, part)
+			document = item(in, part)
 		default:
 			return nil
 		}
@@ -225,7 +225,7 @@ func find(document any, path []string) any {
 	return document
 }
 
-func element[T any](list []T, number string) any {
+func item[T any](list []T, number string) any {
 	if i, err := strconv.Atoi(number); err == nil && i >= 0 && i < len(list) {
 		return list[i]
 	}

@@ -202,17 +202,17 @@ func (r *reader) open(path []string, at sidecar.Position) bool {
 	}
 	switch name := path[1]; path[0] {
 	case "job":
-		r.job(name, at)
+		element(&r.jobs, name, sidecar.JobConfig{At: at})
 	case "match":
 		r.match(name, at)
 	case "pool":
-		r.pool(name)
+		element(&r.Limits.Pools, name, slots.Pool{})
 	case "channel":
 		r.channel(name)
 	case "calendar":
-		r.calendar(name)
+		element(&r.Calendars, name, Calendar{})
 	case "blackout":
-		r.blackout(name, at)
+		element(&r.Blackouts, name, Blackout{At: at})
 	case "token":
 		r.token(name)
 	}
@@ -245,7 +245,7 @@ func (r *reader) set(path []string, v value, at sidecar.Position) error {
 	case path[0] == "token" && len(path) == 3:
 		return r.placed(key, at, r.setToken(path[1], last, v))
 	case path[0] == "blackout" && len(path) == 3:
-		return r.placed(key, at, r.setBlackout(path[1], last, v))
+		return r.placed(key, at, r.setBlackout(path[1], last, v, at))
 	case path[0] == "channel" && len(path) == 3:
 		return r.placed(key, at, setChannel(r.channel(path[1]), last, v))
 	case path[0] == "channel" && len(path) == 4 && path[2] == "header":
@@ -307,17 +307,21 @@ func addOption(set *[]sidecar.Setting, key string, v value, at sidecar.Position)
 	return nil
 }
 
-func (r *reader) job(name string, at sidecar.Position) sidecar.JobConfig {
-	j, ok := r.jobs[name]
-	if !ok {
-		j.At = at
-		r.jobs[name] = j
+// element returns the element with a name, and adds it if it is missing.
+func element[V any](m *map[string]V, name string, missing V) V {
+	if *m == nil {
+		*m = map[string]V{}
 	}
-	return j
+	v, ok := (*m)[name]
+	if !ok {
+		v = missing
+		(*m)[name] = v
+	}
+	return v
 }
 
 func (r *reader) setJob(name, key string, v value, at sidecar.Position) (err error) {
-	j := r.job(name, at)
+	j := element(&r.jobs, name, sidecar.JobConfig{At: at})
 	if key == "user" {
 		j.User, err = v.text()
 	} else {
@@ -351,19 +355,8 @@ func (r *reader) setMatch(number, key string, v value, at sidecar.Position) (err
 	return err
 }
 
-func (r *reader) pool(name string) slots.Pool {
-	if r.Limits.Pools == nil {
-		r.Limits.Pools = map[string]slots.Pool{}
-	}
-	p, ok := r.Limits.Pools[name]
-	if !ok {
-		r.Limits.Pools[name] = p
-	}
-	return p
-}
-
 func (r *reader) setPool(name, key string, v value) (err error) {
-	p := r.pool(name)
+	p := element(&r.Limits.Pools, name, slots.Pool{})
 	switch key {
 	case "size":
 		p.Size, err = v.number(1, mostSlots)
