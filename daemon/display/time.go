@@ -98,14 +98,11 @@ func (c Clock) PointWidth() int {
 	return PointWidth
 }
 
-// PointWidth is the most cells that Point takes.
+// PointWidth is the most cells that AppendPoint takes with Clock24.
 const PointWidth = 9
 
-// Point formats a time in its own zone in at most PointWidth cells: "18:05:00" on the day
+// AppendPoint appends a time in its own zone in at most PointWidth cells: "18:05:00" on the day
 // of now, "Mon 18:05" within six days of it, "28 Mar 27" otherwise.
-func Point(t, now time.Time) string { return string(Clock24.AppendPoint(nil, t, now)) }
-
-// AppendPoint appends the text of Point.
 func (c Clock) AppendPoint(b []byte, t, now time.Time) []byte {
 	switch days(t, now) {
 	case 0:
@@ -166,9 +163,6 @@ func days(t, now time.Time) int {
 
 // Stamp formats a time in its own zone in full: "Fri 20 Nov 02:30:00 CET", with the year
 // if it is not that of now.
-func Stamp(t, now time.Time) string { return Clock24.Stamp(t, now) }
-
-// Stamp formats a time as the function Stamp does.
 func (c Clock) Stamp(t, now time.Time) string {
 	if t.Year() == now.In(t.Location()).Year() {
 		return t.Format(c.Layout("Mon 2 Jan 15:04:05 MST"))

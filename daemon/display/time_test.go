@@ -62,8 +62,8 @@ func TestPointHourAndStamp(t *testing.T) {
 		{time.Date(2027, 7, 1, 9, 0, 0, 0, zone), "1 Jul 27", "2027", "Thu 1 Jul 2027 09:00:00 CEST"},
 		{time.Date(2026, 11, 21, 0, 30, 0, 0, time.UTC), "Sat 00:30", "Sat 00", "Sat 21 Nov 00:30:00 UTC"},
 	} {
-		if got := Point(tc.at, now); got != tc.point {
-			t.Errorf("Point(%v): got %q, want %q", tc.at, got, tc.point)
+		if got := string(Clock24.AppendPoint(nil, tc.at, now)); got != tc.point {
+			t.Errorf("AppendPoint(%v): got %q, want %q", tc.at, got, tc.point)
 		}
 		dated := tc.point
 		switch dated {
@@ -78,7 +78,7 @@ func TestPointHourAndStamp(t *testing.T) {
 		if got := string(Clock24.AppendHour(nil, tc.at, now)); got != tc.hour {
 			t.Errorf("AppendHour(%v): got %q, want %q", tc.at, got, tc.hour)
 		}
-		if got := Stamp(tc.at, now); got != tc.stamp {
+		if got := Clock24.Stamp(tc.at, now); got != tc.stamp {
 			t.Errorf("Stamp(%v): got %q, want %q", tc.at, got, tc.stamp)
 		}
 	}

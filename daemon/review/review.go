@@ -52,7 +52,6 @@ type Side struct {
 	job.Job
 	Meaning  string         `json:"meaning"`
 	Runs     int            `json:"runs"` // set by Count
-	Entry    *crontab.Entry `json:"-"`
 	schedule cron.Schedule
 }
 
@@ -77,7 +76,7 @@ func (v Version) Jobs() []job.Job {
 
 func (v Version) side(i int) *Side {
 	e := v.view.Entry(i)
-	return &Side{Job: v.view.Job(i), Meaning: e.Meaning(), Entry: e, schedule: e.Schedule}
+	return &Side{Job: v.view.Job(i), Meaning: e.Meaning(), schedule: e.Schedule}
 }
 
 // Week returns the default end of a comparison.
