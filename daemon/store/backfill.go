@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -22,8 +23,7 @@ type Of struct {
 func (o Of) where(name, user string) (text string, args []any) {
 	text = "WHERE true"
 	if o.Jobs != nil {
-		list, _ := json.Marshal(o.Jobs)
-		text, args = text+" AND "+name+" IN (SELECT value FROM json_each(?))", append(args, string(list))
+		text, args = text+" AND "+name+" IN (SELECT value FROM json_each(?))", append(args, database.List(o.Jobs))
 	}
 	if o.User != "" {
 		text, args = text+" AND "+user+" = ?", append(args, o.User)
@@ -31,12 +31,7 @@ func (o Of) where(name, user string) (text string, args []any) {
 	return text, args
 }
 
-func (o Of) limit() int {
-	if o.Limit == 0 {
-		return 100
-	}
-	return o.Limit
-}
+func (o Of) limit() int { return cmp.Or(o.Limit, 100) }
 
 // putBackfill writes the progress of a backfill. It also adds a record when the backfill begins or
 // ends, but not for the many steps in between.

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -37,11 +36,7 @@ func (s *Store) LastOf(ctx context.Context, jobs []job.ID, f func(job.Run)) erro
 		if len(part) == 0 {
 			return nil
 		}
-		list, err := json.Marshal(part)
-		if err != nil {
-			return fmt.Errorf("list jobs: %w", err)
-		}
-		return s.last(ctx, one, "job.id IN (SELECT value FROM json_each(?))", string(list))
+		return s.last(ctx, one, "job.id IN (SELECT value FROM json_each(?))", database.List(part))
 	})
 }
 

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -35,8 +36,7 @@ func (f Filter) where() (text string, args []any) {
 		args = append(args, values...)
 	}
 	if f.Jobs != nil {
-		list, _ := json.Marshal(f.Jobs)
-		add("run.job IN (SELECT n FROM job WHERE id IN (SELECT value FROM json_each(?)))", string(list))
+		add("run.job IN (SELECT n FROM job WHERE id IN (SELECT value FROM json_each(?)))", database.List(f.Jobs))
 	}
 	if f.State != "" {
 		add("run.state = ?", f.State)
@@ -68,11 +68,7 @@ func (f Filter) where() (text string, args []any) {
 	if len(conditions) > 0 {
 		text = "WHERE " + strings.Join(conditions, " AND ")
 	}
-	limit := f.Limit
-	if limit == 0 {
-		limit = 100
-	}
-	return text + " ORDER BY run.id DESC LIMIT ?", append(args, limit)
+	return text + " ORDER BY run.id DESC LIMIT ?", append(args, cmp.Or(f.Limit, 100))
 }
 
 // Run returns one run; ok is false if it does not exist.
@@ -105,14 +101,10 @@ func (s *Store) Runs(ctx context.Context, f Filter) (runs []job.Run, err error) 
 
 // Numbered calls f for the runs with these numbers, in no order.
 func (s *Store) Numbered(ctx context.Context, ids []job.RunID, f func(job.Run)) error {
-	list, err := json.Marshal(ids)
-	if err != nil {
-		return err
-	}
 	return s.eachRun(ctx, func(r job.Run) error {
 		f(r)
 		return nil
-	}, "WHERE run.id IN (SELECT value FROM json_each(?))", string(list))
+	}, "WHERE run.id IN (SELECT value FROM json_each(?))", database.List(ids))
 }
 
 // Recent returns up to n newest runs of each job, newest first. They have no variables, because those of
@@ -127,19 +119,15 @@ func (s *Store) Ended(ctx context.Context, jobs []job.ID, n int) (map[job.ID][]j
 }
 
 func (s *Store) newest(ctx context.Context, which string, jobs []job.ID, n int) (map[job.ID][]job.Run, error) {
-	list, err := json.Marshal(jobs)
-	if err != nil {
-		return nil, err
-	}
 	recent := map[job.ID][]job.Run{}
-	err = s.eachRun(ctx, func(r job.Run) error {
+	err := s.eachRun(ctx, func(r job.Run) error {
 		r.Env = nil
 		recent[r.Job] = append(recent[r.Job], r)
 		return nil
 	}, `WHERE run.id IN (
 		SELECT newest.id FROM json_each(?) AS wanted JOIN job AS j ON j.id = wanted.value
 		JOIN run AS newest ON newest.id IN (SELECT id FROM run WHERE job = j.n `+which+`ORDER BY id DESC LIMIT ?))
-		ORDER BY run.id DESC`, string(list), n)
+		ORDER BY run.id DESC`, database.List(jobs), n)
 	return recent, err
 }
 

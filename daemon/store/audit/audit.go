@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -169,8 +168,7 @@ func (f Filter) where() (text string, args []any) {
 		add("(owner = ? OR share = ? AND who = ?)", f.User, Share(f.UID), f.User)
 	}
 	if f.Jobs != nil {
-		ids, _ := json.Marshal(f.Jobs) // strings
-		add("subject IN (SELECT value FROM json_each(?))", string(ids))
+		add("subject IN (SELECT value FROM json_each(?))", database.List(f.Jobs))
 	}
 	if f.What != "" {
 		add("what = ?", f.What)

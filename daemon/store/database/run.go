@@ -2,6 +2,7 @@ package database
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 )
@@ -29,4 +30,19 @@ func (db *DB) RunBefore(ctx context.Context, t time.Time) (id int64, err error) 
 		return 0, fmt.Errorf("find the run before a time: %w", err)
 	}
 	return id, nil
+}
+
+// RunsBetween returns the numbers of the newest runs decided before two times: the runs decided from the
+// first to the second have higher numbers than the first one, and none higher than the second.
+func (db *DB) RunsBetween(ctx context.Context, from, to time.Time) (first, last int64, err error) {
+	if first, err = db.RunBefore(ctx, from); err == nil {
+		last, err = db.RunBefore(ctx, to)
+	}
+	return first, last, err
+}
+
+// List returns names or numbers as the JSON array that json_each reads.
+func List[T ~string | ~int64](values []T) string {
+	text, _ := json.Marshal(values) // such values can always be encoded
+	return string(text)
 }

@@ -32,11 +32,7 @@ type FailuresOf struct {
 // Failures calls f for failed runs. It returns how many there are in all groups, and whether older ones
 // were not looked at.
 func (s *Reader) Failures(ctx context.Context, of FailuresOf, f func(*Failures)) (runs int, older bool, err error) {
-	first, err := s.db.RunBefore(ctx, of.From)
-	if err != nil {
-		return 0, false, err
-	}
-	last, err := s.db.RunBefore(ctx, of.To)
+	first, last, err := s.db.RunsBetween(ctx, of.From, of.To)
 	if err != nil {
 		return 0, false, err
 	}

@@ -3,7 +3,6 @@ package statistics
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -25,31 +24,19 @@ const briefColumns = `job.id, run.id, run.due, run.trigger, run.state, run.reaso
 // Newest calls f for up to n newest runs of each job, in no particular order. The runs have only
 // times and results.
 func (s *Reader) Newest(ctx context.Context, jobs []job.ID, n int, f func(*job.Run)) error {
-	list, err := json.Marshal(jobs)
-	if err != nil {
-		return fmt.Errorf("list jobs: %w", err)
-	}
 	return s.eachBrief(ctx, f, `FROM json_each(?) AS wanted JOIN job ON job.id = wanted.value
-		JOIN run ON run.id IN (SELECT id FROM run WHERE job = job.n ORDER BY id DESC LIMIT ?)`, string(list), n)
+		JOIN run ON run.id IN (SELECT id FROM run WHERE job = job.n ORDER BY id DESC LIMIT ?)`, database.List(jobs), n)
 }
 
 // Between calls f for up to n runs of some jobs that were decided from (inclusive) to
 // (exclusive), newest first, with the same fields as Newest.
 func (s *Reader) Between(ctx context.Context, jobs []job.ID, from, to time.Time, n int, f func(*job.Run)) error {
-	first, err := s.db.RunBefore(ctx, from)
+	first, last, err := s.db.RunsBetween(ctx, from, to)
 	if err != nil {
 		return err
-	}
-	last, err := s.db.RunBefore(ctx, to)
-	if err != nil {
-		return err
-	}
-	list, err := json.Marshal(jobs)
-	if err != nil {
-		return fmt.Errorf("list jobs: %w", err)
 	}
 	return s.eachBrief(ctx, f, `FROM job CROSS JOIN run ON run.job = job.n AND run.id > ? AND run.id <= ?
-		WHERE job.id IN (SELECT value FROM json_each(?)) ORDER BY run.id DESC LIMIT ?`, first, last, string(list), n)
+		WHERE job.id IN (SELECT value FROM json_each(?)) ORDER BY run.id DESC LIMIT ?`, first, last, database.List(jobs), n)
 }
 
 // LastBefore calls f for the newest run of each job that was decided before a time, with the same
@@ -59,12 +46,8 @@ func (s *Reader) LastBefore(ctx context.Context, jobs []job.ID, t time.Time, f f
 	if err != nil {
 		return err
 	}
-	list, err := json.Marshal(jobs)
-	if err != nil {
-		return fmt.Errorf("list jobs: %w", err)
-	}
 	return s.eachBrief(ctx, f, `FROM json_each(?) AS wanted JOIN job ON job.id = wanted.value
-		JOIN run ON run.id = (SELECT max(before.id) FROM run AS before WHERE before.job = job.n AND before.id <= ?)`, string(list), last)
+		JOIN run ON run.id = (SELECT max(before.id) FROM run AS before WHERE before.job = job.n AND before.id <= ?)`, database.List(jobs), last)
 }
 
 // Bounds of Starts.
@@ -76,11 +59,7 @@ const (
 // Starts counts the runs of a user, or of all if user is empty, that began from (inclusive) to
 // (exclusive), in equal parts of that time.
 func (s *Reader) Starts(ctx context.Context, user string, from, to time.Time, parts int) ([]int, error) {
-	first, err := s.db.RunBefore(ctx, from.Add(-longWait))
-	if err != nil {
-		return nil, err
-	}
-	last, err := s.db.RunBefore(ctx, to)
+	first, last, err := s.db.RunsBetween(ctx, from.Add(-longWait), to)
 	if err != nil {
 		return nil, err
 	}

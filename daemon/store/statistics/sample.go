@@ -3,12 +3,12 @@ package statistics
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"fmt"
 	"math"
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/store/database"
 )
 
 // Sample is a run as statistics need it. They read several 100,000 runs, which as job.Run
@@ -57,23 +57,15 @@ func (s *Reader) JobNumbers(ctx context.Context) (jobs []job.ID, err error) {
 // Samples calls f for up to n runs of some jobs, or of all if jobs is nil, that were decided from
 // (inclusive) to (exclusive), newest first. f must not keep the sample.
 func (s *Reader) Samples(ctx context.Context, jobs []job.ID, from, to time.Time, n int, f func(*Sample)) error {
-	first, err := s.db.RunBefore(ctx, from)
-	if err != nil {
-		return err
-	}
-	last, err := s.db.RunBefore(ctx, to)
+	first, last, err := s.db.RunsBetween(ctx, from, to)
 	if err != nil {
 		return err
 	}
 	if jobs == nil {
 		return s.allSamples(ctx, job.RunID(first), job.RunID(last), n, f)
 	}
-	list, err := json.Marshal(jobs)
-	if err != nil {
-		return fmt.Errorf("list jobs: %w", err)
-	}
 	return s.sampleRows(ctx, f, `WHERE job IN (SELECT job.n FROM job WHERE job.id IN (SELECT value FROM json_each(?)))
-		AND id > ? AND id <= ? ORDER BY id DESC LIMIT ?`, string(list), first, last, n)
+		AND id > ? AND id <= ? ORDER BY id DESC LIMIT ?`, database.List(jobs), first, last, n)
 }
 
 // allSamples reads the runs of all jobs: from blocks, and from rows where there are none.

@@ -3,7 +3,6 @@ package statistics
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -16,14 +15,10 @@ import (
 // were due from (inclusive) to (exclusive), newest first: with Job, Due, First,
 // Count, At, Reason and User.
 func (s *Reader) Skips(ctx context.Context, jobs []job.ID, from, to time.Time, n int, f func(job.Record)) error {
-	list, err := json.Marshal(jobs)
-	if err != nil {
-		return fmt.Errorf("list jobs: %w", err)
-	}
 	return s.eachSkip(ctx, f, skipColumns+`FROM json_each(?1) AS wanted JOIN job ON job.id = wanted.value
 		JOIN occurrence AS o ON o.job = job.n AND o.run IS NULL AND o.due IN (SELECT due FROM occurrence
 			WHERE job = job.n AND run IS NULL AND due >= ?2 AND due < ?3 ORDER BY due DESC LIMIT ?4)
-		ORDER BY o.due DESC`, string(list), database.NanosBound(from), database.NanosBound(to), n)
+		ORDER BY o.due DESC`, database.List(jobs), database.NanosBound(from), database.NanosBound(to), n)
 }
 
 // SkipsBetween is Skips for all jobs and for the decisions of a period.
