@@ -151,10 +151,11 @@ func (s *textLog) writeOwnLine(r *Record, words string) {
 		name += ": "
 	}
 	n.message = []byte(name + words)
-	n.fields = about(n.fields, r.About, r.Job, run)
-	if r.About == nil {
-		n.fields = runFields(n.fields, r.Run)
+	known := r.About
+	if known == nil && r.Run != nil {
+		known = NewRun(r.Run, &job.Job{User: r.Run.User}, false)
 	}
+	n.fields = about(n.fields, known, r.Job, run)
 	n.fields = recordFields(n.fields, r.Record)
 	id := ""
 	switch {
@@ -314,25 +315,12 @@ func about(fields []field, r *Run, id job.ID, run job.RunID) []field {
 		field{"CRONRING_INVOCATION_ID", r.Invocation},
 		field{"CRONRING_ATTEMPT", strconv.Itoa(r.Attempt)},
 		field{"CRONRING_TRIGGER", string(r.Trigger)},
-		field{"CRONRING_USER", r.User},
-		field{"CRONRING_TABLE", r.Crontab},
-		field{"CRONRING_LINE", strconv.Itoa(r.Line)},
-	)
-	return due(fields, r.Due)
-}
-
-// runFields appends the fields of a run from its record alone.
-func runFields(fields []field, r *job.Run) []field {
-	if r == nil {
-		return fields
-	}
-	fields = append(fields,
-		field{"CRONRING_INVOCATION_ID", r.Invocation},
-		field{"CRONRING_ATTEMPT", strconv.Itoa(r.Attempt)},
-		field{"CRONRING_TRIGGER", string(r.Trigger)},
 	)
 	if r.User != "" {
 		fields = append(fields, field{"CRONRING_USER", r.User})
+	}
+	if r.Crontab != "" {
+		fields = append(fields, field{"CRONRING_TABLE", r.Crontab}, field{"CRONRING_LINE", strconv.Itoa(r.Line)})
 	}
 	return due(fields, r.Due)
 }
