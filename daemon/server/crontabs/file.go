@@ -3,7 +3,6 @@ package crontabs
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -249,13 +248,6 @@ func (ed *Editor) refuse(p place, old installed, r api.CrontabFileRequest, answe
 	if err := fits(p.who.Name, file, diagnostics); err != nil {
 		return err
 	}
-	fresh := review.NewErrors(review.Text{Text: old.body, Diagnostics: before}, review.Text{Text: string(r.Text), Diagnostics: diagnostics})
-	if len(fresh) == 0 {
-		return nil
-	}
-	why := fresh[0].Error()
-	if len(fresh) > 1 {
-		why = fmt.Sprintf("%d errors, the first: %s", len(fresh), why)
-	}
-	return &api.Error{Kind: api.Usage, What: "errors in " + p.quoted() + ", it is not changed", Why: why, Fix: "cronring lint FILE"}
+	return errorsIn(p.quoted()+", it is not changed",
+		review.NewErrors(review.Text{Text: old.body, Diagnostics: before}, review.Text{Text: string(r.Text), Diagnostics: diagnostics}))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
@@ -40,33 +41,25 @@ func join(a, b string) string { return strings.TrimPrefix(a+"; "+b, "; ") }
 // sharedReload lets callers that wait for a reload share one. Otherwise a caller that installs
 // crontabs in a loop would make the daemon read all crontabs each time.
 type sharedReload struct {
-	mu          sync.Mutex
-	done        uint64 // the newest change that a reload has covered
-	changesLock sync.Mutex
-	changes     uint64
+	mu      sync.Mutex
+	done    uint64 // the newest change that a reload has covered
+	changes atomic.Uint64
 }
 
 // after returns when a reload that began after the call has ended.
 func (s *sharedReload) after(reload func() error) error {
-	mine := s.count(1)
+	mine := s.changes.Add(1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.done >= mine {
 		return nil
 	}
-	covered := s.count(0)
+	covered := s.changes.Load()
 	if err := reload(); err != nil {
 		return err
 	}
 	s.done = covered
 	return nil
-}
-
-func (s *sharedReload) count(n uint64) uint64 {
-	s.changesLock.Lock()
-	defer s.changesLock.Unlock()
-	s.changes += n
-	return s.changes
 }
 
 // Diagnostics answers with the diagnostics on all loaded crontabs.

@@ -19,7 +19,7 @@ func TestReloadsAreShared(t *testing.T) {
 	for range waiting {
 		go func() { rest <- s.after(func() error { n++; return nil }) }()
 	}
-	for s.count(0) != waiting+1 { // all have asked while the first reload runs
+	for s.changes.Load() != waiting+1 { // all have asked while the first reload runs
 		runtime.Gosched()
 	}
 	close(goOn)

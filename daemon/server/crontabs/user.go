@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
@@ -116,22 +117,21 @@ func (ed *Editor) Install(ctx context.Context, c *call.Call) error {
 // flawless refuses a crontab with an error, like every crontab(1): the daemon would run the good
 // lines, but here is a person who can correct the others.
 func flawless(user string, diagnostics []crontab.Diagnostic) error {
-	n, first := 0, ""
-	for _, d := range diagnostics {
-		if d.Severity == crontab.Error {
-			if n++; n == 1 {
-				first = d.Error()
-			}
-		}
-	}
-	if n == 0 {
+	wrong := slices.DeleteFunc(slices.Clone(diagnostics), func(d crontab.Diagnostic) bool { return d.Severity != crontab.Error })
+	return errorsIn("the crontab of "+user+", it is not installed", wrong)
+}
+
+// errorsIn returns the error for a text with errors, or nil if there are none. what is the text, and what
+// becomes of it.
+func errorsIn(what string, all []crontab.Diagnostic) error {
+	if len(all) == 0 {
 		return nil
 	}
-	why := first
-	if n > 1 {
-		why = fmt.Sprintf("%d errors, the first: %s", n, first)
+	why := all[0].Error()
+	if len(all) > 1 {
+		why = fmt.Sprintf("%d errors, the first: %s", len(all), why)
 	}
-	return &api.Error{Kind: api.Usage, What: "errors in the crontab of " + user + ", it is not installed", Why: why, Fix: "cronring lint FILE"}
+	return &api.Error{Kind: api.Usage, What: "errors in " + what, Why: why, Fix: "cronring lint FILE"}
 }
 
 // install replaces the crontab of a user, and stores the previous version.
