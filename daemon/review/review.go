@@ -50,8 +50,8 @@ type Difference struct {
 // Side is a job in one of the two versions.
 type Side struct {
 	job.Job
-	Meaning  string         `json:"meaning"`
-	Runs     int            `json:"runs"` // set by Count
+	Meaning  string `json:"meaning"`
+	Runs     int    `json:"runs"` // set by Count
 	schedule cron.Schedule
 }
 
