@@ -216,50 +216,37 @@ func (r *router) History(ctx context.Context, f api.Filter) (api.Runs, error) {
 	return api.Runs{V: api.Version, Runs: runs}, err
 }
 
-func (r *router) Run(ctx context.Context, q api.RunRequest) ([]job.Run, error) {
-	return each(r, q.Refs, func(d screen.Daemon, _ string, refs []string) ([]job.Run, error) {
+// forward sends a request to each host of the jobs in refs. set changes its copy to some of them.
+func forward[Q, T any](
+	ctx context.Context, r *router, q Q, refs []string, send func(screen.Daemon, context.Context, Q) ([]T, error), set func(q *Q, refs []string),
+) ([]T, error) {
+	return each(r, refs, func(d screen.Daemon, _ string, refs []string) ([]T, error) {
 		q := q
-		q.Refs = refs
-		return d.Run(ctx, q)
+		set(&q, refs)
+		return send(d, ctx, q)
 	})
+}
+
+func (r *router) Run(ctx context.Context, q api.RunRequest) ([]job.Run, error) {
+	return forward(ctx, r, q, q.Refs, screen.Daemon.Run, func(q *api.RunRequest, refs []string) { q.Refs = refs })
 }
 
 func (r *router) Stop(ctx context.Context, q api.StopRequest) ([]job.Run, error) {
-	return each(r, q.Refs, func(d screen.Daemon, _ string, refs []string) ([]job.Run, error) {
-		q := q
-		q.Refs = refs
-		return d.Stop(ctx, q)
-	})
+	return forward(ctx, r, q, q.Refs, screen.Daemon.Stop, func(q *api.StopRequest, refs []string) { q.Refs = refs })
 }
 
 func (r *router) Retry(ctx context.Context, q api.RetryRequest) ([]job.Run, error) {
-	return each(r, q.Refs, func(d screen.Daemon, _ string, refs []string) ([]job.Run, error) {
-		q := q
-		q.Refs = refs
-		return d.Retry(ctx, q)
-	})
+	return forward(ctx, r, q, q.Refs, screen.Daemon.Retry, func(q *api.RetryRequest, refs []string) { q.Refs = refs })
 }
 
 func (r *router) Pause(ctx context.Context, q api.PauseRequest) ([]job.ID, error) {
-	return each(r, q.Refs, func(d screen.Daemon, _ string, refs []string) ([]job.ID, error) {
-		q := q
-		q.Refs = refs
-		return d.Pause(ctx, q)
-	})
+	return forward(ctx, r, q, q.Refs, screen.Daemon.Pause, func(q *api.PauseRequest, refs []string) { q.Refs = refs })
 }
 
 func (r *router) Resume(ctx context.Context, q api.ResumeRequest) ([]job.ID, error) {
-	return each(r, q.Refs, func(d screen.Daemon, _ string, refs []string) ([]job.ID, error) {
-		q := q
-		q.Refs = refs
-		return d.Resume(ctx, q)
-	})
+	return forward(ctx, r, q, q.Refs, screen.Daemon.Resume, func(q *api.ResumeRequest, refs []string) { q.Refs = refs })
 }
 
 func (r *router) Ack(ctx context.Context, q api.AckRequest) ([]job.ID, error) {
-	return each(r, q.Refs, func(d screen.Daemon, _ string, refs []string) ([]job.ID, error) {
-		q := q
-		q.Refs = refs
-		return d.Ack(ctx, q)
-	})
+	return forward(ctx, r, q, q.Refs, screen.Daemon.Ack, func(q *api.AckRequest, refs []string) { q.Refs = refs })
 }
