@@ -1,5 +1,5 @@
 // Package view owns what others may read of the engine: an immutable snapshot of the
-// installed jobs, their live runs and troubles, and when each job runs next.
+// installed jobs, their live runs and problems, and when each job runs next.
 package view
 
 import (
@@ -187,7 +187,7 @@ func (v *View) Live(i int) []job.Run {
 func (v *View) SameJobs(o *View) bool { return v.jobs == o.jobs }
 
 // SameRules reports that both views decide the same for all jobs, apart from pauses, runs
-// and troubles.
+// and problems.
 func (v *View) SameRules(o *View) bool {
 	return v.jobs == o.jobs && v.node == o.node && v.SameMembers(o.View) && v.draining == o.draining && maps.Equal(v.barred, o.barred) && maps.Equal(v.stamps, o.stamps)
 }
