@@ -25,7 +25,7 @@ func historyTitle(w *screen.World, d *Info) string {
 // DrawHistory draws what became of the newest occurrences above how long they
 // took, on the same columns with an axis, and what they came to. The column of
 // one cell, counted from the newest, can be marked; -1: none.
-func DrawHistory(v canvas.View, w *screen.World, zone string, d *Info, chosen int) {
+func DrawHistory(v canvas.View, w *screen.World, r *api.Row, d *Info, chosen int) {
 	past := d.Past
 	if past == nil && d.err != nil {
 		v.PutCut(0, 0, v.Width()-1, d.err.Error(), w.Glyphs.Ellipsis, canvas.Style{Role: canvas.Bad})
@@ -36,7 +36,7 @@ func DrawHistory(v canvas.View, w *screen.World, zone string, d *Info, chosen in
 		return
 	}
 	if len(past.Cells) == 0 {
-		v.Put(0, 0, noHistory(w), canvas.Style{Role: canvas.Off})
+		v.Put(0, 0, noHistory(w, r), canvas.Style{Role: canvas.Off})
 		return
 	}
 	const label = 4
@@ -45,11 +45,11 @@ func DrawHistory(v canvas.View, w *screen.World, zone string, d *Info, chosen in
 	room := v.Width() - label - 1
 	drawOutcomes(v.In(label, 0, room, 1), past.Cells, w)
 	drawLengths(v.In(label, 1, room, 1), past.Cells, past.P95, w)
-	drawAxis(v.In(label, 2, room, 1), past.Cells, w, zone)
+	drawAxis(v.In(label, 2, room, 1), past.Cells, w, r.Zone)
 	if x := min(room, len(past.Cells)) - 1 - chosen; chosen >= 0 && x >= 0 {
 		v.In(label+x, 0, 1, 2).Restyle(page.Selected)
 	}
-	if w.Status.NoDaemon != "" {
+	if w.IsOfCron(r) {
 		v.PutCut(0, 3, v.Width()-1, screen.CronKeeps, w.Glyphs.Ellipsis, canvas.Style{})
 		return
 	}
@@ -57,8 +57,8 @@ func DrawHistory(v canvas.View, w *screen.World, zone string, d *Info, chosen in
 }
 
 // noHistory is shown in place of the history of a job without one.
-func noHistory(w *screen.World) string {
-	if w.Status.NoDaemon != "" {
+func noHistory(w *screen.World, r *api.Row) string {
+	if w.IsOfCron(r) {
 		return "no start of it is in cron's log"
 	}
 	return "no history yet"

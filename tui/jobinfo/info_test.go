@@ -8,6 +8,7 @@ import (
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/screen"
 	"github.com/cronring/cronring/tui/screen/screentest"
 )
@@ -24,6 +25,31 @@ func TestDossierInterruptedIsAskedAgain(t *testing.T) {
 	d.Reopen()
 	if got := d.Ask(w, "etl-orders", true); len(got) != 1 {
 		t.Errorf("after the screen was left: got %v, want the question again", got)
+	}
+}
+
+// In the list of several hosts, some of them may run cron without a daemon.
+func TestDetailsOfAJobOfCronOnAnotherHost(t *testing.T) {
+	w := screentest.NewWorld(t)
+	w.Crons = map[string]bool{"db-02": true}
+	for _, tc := range []struct {
+		host, history, output string
+		cells                 []api.Cell
+	}{
+		{"db-01", "no history yet", "", nil},
+		{"db-02", "no start of it is in cron's log", screen.CronKeeps, nil},
+		{"db-01", "ok 0  fail 0", "", []api.Cell{{Kind: api.CellStarted}}},
+		{"db-02", screen.CronKeeps, screen.CronKeeps, []api.Cell{{Kind: api.CellStarted}}},
+	} {
+		row := screentest.Rows()[0]
+		row.Node = tc.host
+		d := Info{ID: row.Job, Past: &api.JobPast{Cells: tc.cells}}
+		history, output := canvas.New(100, HistoryHeight), canvas.New(100, 8)
+		DrawHistory(history.View(), w, &row, &d, -1)
+		DrawOutput(output.View(), w, &row, &d)
+		if !strings.Contains(history.Text(), tc.history) || !strings.Contains(output.Text(), tc.output) || tc.output == "" && strings.Contains(output.Text(), screen.CronKeeps) {
+			t.Errorf("%s, %d cells: got\n%s%s\nwant %q and %q", tc.host, len(tc.cells), history.Text(), output.Text(), tc.history, tc.output)
+		}
 	}
 }
 

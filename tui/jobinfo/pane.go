@@ -37,7 +37,7 @@ func DrawPane(v canvas.View, w *screen.World, r *api.Row, d *Info, withOutput bo
 		why = 4
 	}
 	v = Section(v, "Why", why, w, func(v canvas.View) { drawReasons(v, w, r, d) })
-	v = Section(v, historyTitle(w, d), HistoryHeight-1, w, func(v canvas.View) { DrawHistory(v, w, r.Zone, d, -1) })
+	v = Section(v, historyTitle(w, d), HistoryHeight-1, w, func(v canvas.View) { DrawHistory(v, w, r, d, -1) })
 	if v.Height() > 8 {
 		v = Section(v, NextTitle("Next", w, r), nextHeight, w, func(v canvas.View) { drawNextRuns(v, w, r, d) })
 	}
@@ -59,7 +59,7 @@ func DrawPane(v canvas.View, w *screen.World, r *api.Row, d *Info, withOutput bo
 
 // DrawOutput draws the end of the output of the job's run below a title.
 func DrawOutput(v canvas.View, w *screen.World, r *api.Row, d *Info) {
-	Section(v, tailTitle(r, d), v.Height()-1, w, func(v canvas.View) { drawTail(v, w, r.Zone, d) })
+	Section(v, tailTitle(r, d), v.Height()-1, w, func(v canvas.View) { drawTail(v, w, r, d) })
 }
 
 // Section draws a title and lines below it, and returns the rest of the view.
@@ -177,9 +177,9 @@ func tailTitle(r *api.Row, d *Info) string {
 
 // drawTail draws the end of the output of a run, with its times, and below how
 // the run ended.
-func drawTail(v canvas.View, w *screen.World, zone string, d *Info) {
+func drawTail(v canvas.View, w *screen.World, r *api.Row, d *Info) {
 	switch {
-	case w.Status.NoDaemon != "":
+	case w.IsOfCron(r):
 		v.PutCut(0, 0, v.Width()-1, screen.CronKeeps, w.Glyphs.Ellipsis, canvas.Style{Role: canvas.Off})
 		return
 	case d.tail == nil && d.Job != nil && runToShow(d.Job) == 0:
@@ -194,7 +194,7 @@ func drawTail(v canvas.View, w *screen.World, zone string, d *Info) {
 		return
 	}
 	lines = lines[max(len(lines)-v.Height(), 0):]
-	loc, spare := w.In(zone), v.Height()-len(lines)
+	loc, spare := w.In(r.Zone), v.Height()-len(lines)
 	for _, line := range lines {
 		x := v.Put(0, 0, line.At.In(loc).Format("15:04:05.000"), canvas.Style{Role: canvas.Off}) + 1
 		style := canvas.Style{}

@@ -120,7 +120,7 @@ func (s *Detail) drawRuns(v canvas.View, w *screen.World, row *api.Row) {
 		}
 	}
 	top := v.In(1, 0, v.Width()-1, jobinfo.HistoryHeight)
-	jobinfo.DrawHistory(top, w, row.Zone, &s.file, chosen)
+	jobinfo.DrawHistory(top, w, row, &s.file, chosen)
 	s.drawUsage(top.Row(jobinfo.HistoryHeight - 1))
 	v = v.Below(jobinfo.HistoryHeight)
 	const leastRuns, heatWidth = 3, 56
