@@ -24,10 +24,18 @@ type heat struct {
 // worstFirst orders outcomes from the worst. Coming runs are not outcomes.
 var worstFirst = []api.CellKind{api.CellFailed, api.CellLate, api.CellRunning, api.CellOK, api.CellStarted, api.CellSpan, api.CellSkipped}
 
-// NewHours sorts the cells of a time line, of an hour each, by the days and hours
+// DrawHours draws the worst outcome of each hour, below a title.
+func DrawHours(v canvas.View, w *screen.World, r *api.Row, d *Info) {
+	section(v, "Last 6 days by hour (worst outcome)", HoursHeight, w, func(v canvas.View) {
+		h := newHours(d.Hours, w.Now, w.In(r.Zone))
+		h.draw(v, w)
+	})
+}
+
+// newHours sorts the cells of a time line, of an hour each, by the days and hours
 // of a zone. An hour that the clock shows twice is shown once, with the worse of
 // both.
-func NewHours(line *api.Timeline, now time.Time, loc *time.Location) heat {
+func newHours(line *api.Timeline, now time.Time, loc *time.Location) heat {
 	var h heat
 	for i := range h.days {
 		h.days[i] = screen.Midnight(now.In(loc).AddDate(0, 0, -i), loc)
@@ -51,9 +59,9 @@ func NewHours(line *api.Timeline, now time.Time, loc *time.Location) heat {
 	return h
 }
 
-// Draw draws the days below a line with the hours, with a blank between hours
+// draw draws the days below a line with the hours, with a blank between hours
 // where there is room.
-func (h *heat) Draw(v canvas.View, w *screen.World) {
+func (h *heat) draw(v canvas.View, w *screen.World) {
 	const label = 7
 	step := 2
 	if v.Width() < label+step*24 {

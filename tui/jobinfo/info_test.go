@@ -66,7 +66,7 @@ func TestHeatShowsTheWorstOfEachHour(t *testing.T) {
 	put(sunday, api.CellFailed)
 	put(sunday.Add(time.Hour), api.CellOK)
 	put(monday.Add(2*time.Hour), api.CellPlanned)
-	h := NewHours(&line, monday, w.Local)
+	h := newHours(&line, monday, w.Local)
 	for _, tc := range []struct {
 		day, hour int
 		want      api.CellKind

@@ -36,10 +36,10 @@ func DrawPane(v canvas.View, w *screen.World, r *api.Row, d *Info, withOutput bo
 	if v.Height() >= tallPane {
 		why = 4
 	}
-	v = Section(v, "Why", why, w, func(v canvas.View) { drawReasons(v, w, r, d) })
-	v = Section(v, historyTitle(w, d), HistoryHeight-1, w, func(v canvas.View) { DrawHistory(v, w, r, d, -1) })
+	v = section(v, "Why", why, w, func(v canvas.View) { drawReasons(v, w, r, d) })
+	v = section(v, historyTitle(w, d), HistoryHeight-1, w, func(v canvas.View) { DrawHistory(v, w, r, d, -1) })
 	if v.Height() > 8 {
-		v = Section(v, NextTitle("Next", w, r), nextHeight, w, func(v canvas.View) { drawNextRuns(v, w, r, d) })
+		v = section(v, NextTitle("Next", w, r), nextHeight, w, func(v canvas.View) { drawNextRuns(v, w, r, d) })
 	}
 	below := 0
 	if d.Hours != nil && v.Height() >= HoursHeight+1+6 {
@@ -50,20 +50,17 @@ func DrawPane(v canvas.View, w *screen.World, r *api.Row, d *Info, withOutput bo
 		v = v.Below(v.Height() - below)
 	}
 	if below > 0 {
-		Section(v, "Last 6 days by hour (worst outcome)", HoursHeight, w, func(v canvas.View) {
-			h := NewHours(d.Hours, w.Now, w.In(r.Zone))
-			h.Draw(v, w)
-		})
+		DrawHours(v, w, r, d)
 	}
 }
 
 // DrawOutput draws the end of the output of the job's run below a title.
 func DrawOutput(v canvas.View, w *screen.World, r *api.Row, d *Info) {
-	Section(v, tailTitle(r, d), v.Height()-1, w, func(v canvas.View) { drawTail(v, w, r, d) })
+	section(v, tailTitle(r, d), v.Height()-1, w, func(v canvas.View) { drawTail(v, w, r, d) })
 }
 
-// Section draws a title and lines below it, and returns the rest of the view.
-func Section(v canvas.View, title string, height int, w *screen.World, draw func(canvas.View)) canvas.View {
+// section draws a title and lines below it, and returns the rest of the view.
+func section(v canvas.View, title string, height int, w *screen.World, draw func(canvas.View)) canvas.View {
 	if v.Height() < 2 {
 		return v.Below(v.Height())
 	}

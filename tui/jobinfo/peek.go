@@ -32,7 +32,7 @@ func DrawPeek(v canvas.View, w *screen.World, r *api.Row, d *Info, past *api.Job
 	page.DrawRule(v.Row(0), string(r.Job)+": "+Situation(w, r, past), w.Glyphs)
 	more := v.Below(PeekLines)
 	if v = v.Above(PeekLines).Below(1); more.Height() >= HistoryHeight+8 {
-		more = Section(more, historyTitle(w, d), HistoryHeight-1, w, func(v canvas.View) { DrawHistory(v, w, r, d, -1) })
+		more = section(more, historyTitle(w, d), HistoryHeight-1, w, func(v canvas.View) { DrawHistory(v, w, r, d, -1) })
 	}
 	DrawOutput(more, w, r, d)
 	y := 0

@@ -127,10 +127,10 @@ func (s *Detail) drawRuns(v canvas.View, w *screen.World, row *api.Row) {
 	switch heat := s.file.Hours != nil; {
 	case heat && v.Width() >= 2*heatWidth && v.Height() > jobinfo.HoursHeight:
 		left := v.Width() - heatWidth
-		s.drawHours(v.In(left, 0, heatWidth, v.Height()), w, row)
+		jobinfo.DrawHours(v.In(left, 0, heatWidth, v.Height()), w, row, &s.file)
 		v = v.In(0, 0, left-1, v.Height())
 	case heat && v.Height() >= 1+leastRuns+1+jobinfo.HoursHeight:
-		s.drawHours(v.Below(v.Height()-jobinfo.HoursHeight-1), w, row)
+		jobinfo.DrawHours(v.Below(v.Height()-jobinfo.HoursHeight-1), w, row, &s.file)
 		v = v.Above(v.Height() - jobinfo.HoursHeight - 1)
 	}
 	s.drawRunList(v, w)
@@ -154,13 +154,6 @@ func (s *Detail) drawUsage(v canvas.View) {
 	if page.Width(text) <= v.Width() {
 		v.Put(0, 0, text, canvas.Style{})
 	}
-}
-
-func (s *Detail) drawHours(v canvas.View, w *screen.World, row *api.Row) {
-	jobinfo.Section(v, "Last 6 days by hour (worst outcome)", jobinfo.HoursHeight, w, func(v canvas.View) {
-		h := jobinfo.NewHours(s.file.Hours, w.Now, w.In(row.Zone))
-		h.Draw(v, w)
-	})
 }
 
 // drawRunList draws the runs in view under a line with what their columns are.
