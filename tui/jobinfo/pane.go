@@ -121,7 +121,7 @@ func drawReasons(v canvas.View, w *screen.World, r *api.Row, d *Info) {
 	for i, line := range lines {
 		if y < v.Height() {
 			below := len(lines) - 1 - i
-			y += page.DrawWrapped(v.In(0, y, v.Width()-1, max(v.Height()-y-below, 1)), line, w)
+			y += page.DrawWrapped(v.In(0, y, v.Width()-1, max(v.Height()-y-below, 1)), line, canvas.Style{}, w)
 		}
 	}
 }
@@ -157,7 +157,7 @@ func drawNextRuns(v canvas.View, w *screen.World, r *api.Row, d *Info) {
 		v.Put(0, 0, "nothing is planned", canvas.Style{Role: canvas.Off})
 	}
 	if len(d.Ahead.Changes) > 0 {
-		page.DrawWrapped(v.In(0, 2, v.Width()-1, 2), "DST "+d.Ahead.Changes[0].Text("2 Jan"), w)
+		page.DrawWrapped(v.In(0, 2, v.Width()-1, 2), "DST "+d.Ahead.Changes[0].Text("2 Jan"), canvas.Style{}, w)
 	}
 }
 
@@ -202,7 +202,7 @@ func drawTail(v canvas.View, w *screen.World, r *api.Row, d *Info) {
 			style.Role = canvas.Off
 		}
 		x = v.Put(x, 0, string(line.Stream), style) + 2
-		rows := page.DrawWrapped(v.In(x, 0, v.Width()-x-1, 1+spare), line.Text, w)
+		rows := page.DrawWrapped(v.In(x, 0, v.Width()-x-1, 1+spare), line.Text, canvas.Style{}, w)
 		spare -= rows - 1
 		v = v.Below(rows)
 	}

@@ -38,7 +38,7 @@ func DrawPeek(v canvas.View, w *screen.World, r *api.Row, d *Info, past *api.Job
 	y := 0
 	if message != "" {
 		x := v.Put(1, y, "err ", canvas.Style{Role: canvas.Bad})
-		y += page.DrawWrapped(v.In(x, y, v.Width()-x-1, v.Height()-2), message, w)
+		y += page.DrawWrapped(v.In(x, y, v.Width()-x-1, v.Height()-2), message, canvas.Style{}, w)
 	} else if r.Why != "" {
 		v.PutCut(1, y, v.Width()-2, r.Why, w.Glyphs.Ellipsis, canvas.Style{})
 		y++
@@ -62,7 +62,7 @@ func drawGlance(v canvas.View, w *screen.World, r *api.Row, message string, past
 		v.PutCut(0, 0, v.Width(), Situation(w, r, past), w.Glyphs.Ellipsis, canvas.Style{})
 		v = v.Below(1)
 	}
-	page.DrawWrapped(v, message, w)
+	page.DrawWrapped(v, message, canvas.Style{}, w)
 }
 
 // Situation describes the state of a job in half a sentence.

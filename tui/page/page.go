@@ -215,14 +215,14 @@ func DrawNotice(v canvas.View, lines []string) {
 }
 
 // DrawWrapped draws wrapped text, and returns the number of lines.
-func DrawWrapped(v canvas.View, text string, w *screen.World) int {
+func DrawWrapped(v canvas.View, text string, style canvas.Style, w *screen.World) int {
 	lines := Wrap(display.Text(text), v.Width(), v.Width())
 	for y := range min(len(lines), v.Height()) {
 		if y == v.Height()-1 {
-			v.PutCut(0, y, v.Width(), strings.Join(lines[y:], " "), w.Glyphs.Ellipsis, canvas.Style{})
+			v.PutCut(0, y, v.Width(), strings.Join(lines[y:], " "), w.Glyphs.Ellipsis, style)
 			return y + 1
 		}
-		v.Put(0, y, lines[y], canvas.Style{})
+		v.Put(0, y, lines[y], style)
 	}
 	return len(lines)
 }

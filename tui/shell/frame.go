@@ -244,19 +244,12 @@ func (s *Shell) drawToast(body canvas.View) int {
 		sign, style = s.w.Glyphs.Failed, canvas.Style{Role: canvas.Bad, Bold: true}
 	}
 	width := body.Width() - 4
-	lines := page.Wrap(display.Text(s.toast.text), width, width)
-	if most := min(most, body.Height()); len(lines) > most {
-		lines[most-1] += " " + strings.Join(lines[most:], " ")
-		lines = lines[:most]
-	}
-	v := body.Below(body.Height() - len(lines))
+	lines := len(page.Wrap(display.Text(s.toast.text), width, width))
+	v := body.Below(body.Height() - min(lines, most))
 	v.Fill(" ", canvas.Style{})
 	s.w.OnClick(v, hides)
 	v.Put(1, 0, sign, style)
-	for y, line := range lines {
-		v.PutCut(3, y, width, line, s.w.Glyphs.Ellipsis, canvas.Style{Bold: true})
-	}
-	return len(lines)
+	return page.DrawWrapped(v.In(3, 0, width, v.Height()), s.toast.text, canvas.Style{Bold: true}, s.w)
 }
 
 // hides does nothing, because Click already hides messages and hints. It keeps the click from what lies below.

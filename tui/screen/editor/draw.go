@@ -69,13 +69,11 @@ func (e *Editor) Draw(v canvas.View, w *screen.World) {
 // drawAsking draws the question on the last lines, as many as it takes, and the keys that answer it.
 func (e *Editor) drawAsking(v canvas.View, w *screen.World) {
 	width := v.Width() - 2
-	lines := page.Wrap(display.Text(e.asks.text), width, width)
-	v = v.Below(max(v.Height()-len(lines)-2, 0))
+	lines := len(page.Wrap(display.Text(e.asks.text), width, width))
+	v = v.Below(max(v.Height()-lines-2, 0))
 	v.Fill(" ", canvas.Style{})
 	page.DrawRule(v.Row(0), "", w.Glyphs)
-	for y, line := range lines {
-		v.Put(1, y+1, line, canvas.Style{Bold: true})
-	}
+	page.DrawWrapped(v.In(1, 1, width, lines), e.asks.text, canvas.Style{Bold: true}, w)
 	page.DrawHints(v, 1, v.Height()-1, w, canvas.Style{Bold: true}, e.asks.hints...)
 }
 

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/edit"
 	"github.com/cronring/cronring/tui/page"
@@ -146,23 +145,11 @@ func (s *Options) drawChange(v canvas.View, w *screen.World) {
 		page.DrawInput(v, 1, 1, v.Width()-2, &c.line, w)
 	}
 	if c.why != "" {
-		drawLines(v.In(1, 2, v.Width()-2, height-2), w.Glyphs.Failed+" "+c.why, canvas.Style{Role: canvas.Bad, Bold: true}, w)
+		page.DrawWrapped(v.In(1, 2, v.Width()-2, height-2), w.Glyphs.Failed+" "+c.why, canvas.Style{Role: canvas.Bad, Bold: true}, w)
 		return
 	}
 	page.DrawHints(v, 1, 2, w, canvas.Style{}, hints...)
 	v.PutCut(1, 3, v.Width()-2, hint, w.Glyphs.Ellipsis, canvas.Style{})
-}
-
-// drawLines draws a text on all lines of a view, and returns the number of lines that it takes.
-func drawLines(v canvas.View, text string, style canvas.Style, w *screen.World) int {
-	lines := page.Wrap(display.Text(text), v.Width(), v.Width())
-	if last := v.Height() - 1; len(lines) > v.Height() && last >= 0 {
-		lines = append(lines[:last:last], strings.Join(lines[last:], " "))
-	}
-	for y, line := range lines {
-		v.PutCut(0, y, v.Width(), line, w.Glyphs.Ellipsis, style)
-	}
-	return len(lines)
 }
 
 // drawChoices draws the values, and moves them so that the current one is in view. A click on a value

@@ -51,7 +51,7 @@ func (s *Options) drawCurrent(v canvas.View, w *screen.World) {
 	case r != nil:
 		page.DrawRule(v.Row(0), r.name(), w.Glyphs)
 		v.PutCut(1, 1, v.Width()-2, r.value(w), w.Glyphs.Ellipsis, canvas.Style{Bold: true})
-		drawLines(v.In(1, 2, v.Width()-2, height-2), r.help, canvas.Style{}, w)
+		page.DrawWrapped(v.In(1, 2, v.Width()-2, height-2), r.help, canvas.Style{}, w)
 	}
 }
 
@@ -64,7 +64,7 @@ func drawProblems(v canvas.View, w *screen.World) int {
 			break
 		}
 		text = w.Glyphs.Failed + " " + strings.TrimPrefix(text, w.Settings.Path+": ")
-		y += drawLines(v.In(1, y, v.Width()-2, min(room, 2)), text, canvas.Style{Role: canvas.Bad, Bold: true}, w)
+		y += page.DrawWrapped(v.In(1, y, v.Width()-2, min(room, 2)), text, canvas.Style{Role: canvas.Bad, Bold: true}, w)
 	}
 	return y
 }
