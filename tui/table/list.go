@@ -1,7 +1,10 @@
 package table
 
 import (
+	"slices"
+
 	"github.com/cronring/cronring/daemon/display"
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/edit"
 	"github.com/cronring/cronring/tui/keys"
@@ -262,6 +265,18 @@ func (t *Table[K, R]) Chosen() (chosen []K, marked bool) {
 		t.chosen, t.known = t.choose(marked), true
 	}
 	return t.chosen, marked
+}
+
+// ChosenJobs returns the jobs of the rows that an action applies to, each once.
+func (t *Table[K, R]) ChosenJobs(of func(r *R) job.ID) screen.Subject {
+	chosen, marked := t.Chosen()
+	subject := screen.Subject{Marked: marked}
+	for _, k := range chosen {
+		if i := t.Source.Place(k); i >= 0 && !slices.Contains(subject.Jobs, of(t.Source.Row(i))) {
+			subject.Jobs = append(subject.Jobs, of(t.Source.Row(i)))
+		}
+	}
+	return subject
 }
 
 func (t *Table[K, R]) choose(marked bool) []K {

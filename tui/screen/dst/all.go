@@ -228,14 +228,7 @@ func (s *affected) Type(w *screen.World, k screen.Key) ([]screen.Effect, bool) {
 
 // Subject returns the marked jobs, or the job under the cursor.
 func (s *affected) Subject(*screen.World) screen.Subject {
-	chosen, marked := s.Chosen()
-	subject := screen.Subject{Marked: marked}
-	for _, k := range chosen {
-		if !slices.Contains(subject.Jobs, k.job) {
-			subject.Jobs = append(subject.Jobs, k.job)
-		}
-	}
-	return subject
+	return s.ChosenJobs(func(r *touched) job.ID { return r.key.job })
 }
 
 // Draw draws the list, and what the change under the cursor does in full.

@@ -371,14 +371,8 @@ func (s *Runs) Type(w *screen.World, k screen.Key) ([]screen.Effect, bool) {
 
 // Subject returns the run under the cursor, or the jobs of the marked runs.
 func (s *Runs) Subject(*screen.World) screen.Subject {
-	chosen, marked := s.Chosen()
-	subject := screen.Subject{Marked: marked}
-	for _, k := range chosen {
-		if i := s.rows.Place(k); i >= 0 && !slices.Contains(subject.Jobs, s.rows.Row(i).run.Job) {
-			subject.Jobs = append(subject.Jobs, s.rows.Row(i).run.Job)
-		}
-	}
-	if r := s.Current(); r != nil && !marked {
+	subject := s.ChosenJobs(func(r *runRow) job.ID { return r.run.Job })
+	if r := s.Current(); r != nil && !subject.Marked {
 		subject.Run, subject.At = r.run.ID, r.run.Due
 	}
 	return subject

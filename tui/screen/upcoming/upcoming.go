@@ -178,14 +178,8 @@ func (s *Upcoming) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
 
 // Subject is the marked jobs, or the job and time under the cursor.
 func (s *Upcoming) Subject(*screen.World) screen.Subject {
-	chosen, marked := s.Chosen()
-	about := screen.Subject{Marked: marked}
-	for _, k := range chosen {
-		if !slices.Contains(about.Jobs, k.job) {
-			about.Jobs = append(about.Jobs, k.job)
-		}
-	}
-	if r := s.Current(); r != nil && !marked {
+	about := s.ChosenJobs(func(r *row) job.ID { return r.Job })
+	if r := s.Current(); r != nil && !about.Marked {
 		about.At = r.At
 	}
 	return about
