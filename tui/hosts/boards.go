@@ -20,7 +20,6 @@ type BoardReport struct {
 	Host   string
 	Update api.BoardUpdate
 	Err    error
-	Retry  time.Duration // after an error: until the next attempt
 }
 
 // Daemon is the part of a daemon that WatchBoards uses.
@@ -77,7 +76,7 @@ func watchBoard(ctx context.Context, name string, daemon func(host string) (Daem
 			backoff = firstPause
 			return report(ctx, to, BoardReport{Host: name, Update: u})
 		})
-		if !report(ctx, to, BoardReport{Host: name, Err: err, Retry: backoff}) {
+		if !report(ctx, to, BoardReport{Host: name, Err: err}) {
 			return
 		}
 		select {

@@ -38,7 +38,6 @@ type host struct {
 	zone    string
 	known   bool // all its jobs were received once
 	err     error
-	retry   time.Duration
 	since   time.Time // of err: until then, its jobs are current
 }
 
@@ -189,7 +188,7 @@ func (s *HostJobs) report(w *screen.World, r hostwatch.BoardReport) {
 		if h.err == nil {
 			h.since = w.Now
 		}
-		h.err, h.retry = r.Err, r.Retry
+		h.err = r.Err
 		return
 	}
 	h.err = nil

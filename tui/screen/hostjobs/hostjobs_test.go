@@ -63,7 +63,7 @@ func open(t *testing.T, w *screen.World, v canvas.View) (s *HostJobs, here, ther
 	s.Draw(v, w)
 	screentest.Settle(t, s, w, here, s.Refresh(w))
 	w.Now = w.Now.Add(-3 * time.Minute)
-	tell(t, s, w, here, hostwatch.BoardReport{Host: "db-02", Err: errors.New("no answer after 15 s"), Retry: 4e9}, hostwatch.BoardReport{Host: "db-03", Err: errors.New("connection refused")})
+	tell(t, s, w, here, hostwatch.BoardReport{Host: "db-02", Err: errors.New("no answer after 15 s")}, hostwatch.BoardReport{Host: "db-03", Err: errors.New("connection refused")})
 	w.Now = w.Now.Add(3 * time.Minute)
 	return s, here, there
 }
