@@ -81,26 +81,19 @@ func terminalProfile(env func(string) string) colorprofile.Profile {
 	return max(colorprofile.Env([]string{"TERM=" + t}), colorprofile.Terminfo(t))
 }
 
-// findTier returns the characters to use, by the user's preference, the locale, and
-// the terminal's font.
+// findTier returns the characters to use, by the user's preference and the locale.
 func findTier(w FlagPreferences, env func(string) string) canvas.Tier {
 	if w.ASCII {
 		return canvas.ASCII
 	}
 	switch strings.ToLower(env("CRONRING_GLYPHS")) {
-	case "full":
+	case "full", "safe":
 		return canvas.Full
-	case "safe":
-		return canvas.Safe
 	case "ascii":
 		return canvas.ASCII
 	}
-	t := env("TERM")
-	switch {
-	case env("CRONRING_AMBIGUOUS") == "2", !utf8Locale(env):
+	if env("CRONRING_AMBIGUOUS") == "2" || !utf8Locale(env) {
 		return canvas.ASCII
-	case t == "linux", strings.HasPrefix(t, "vt"):
-		return canvas.Safe
 	}
 	return canvas.Full
 }

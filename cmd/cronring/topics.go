@@ -19,7 +19,7 @@ func newTopics(a *cli.App) []*cobra.Command {
   CRONRING_SOCKET    the daemon's socket, like --socket
   CRONRING_OUTPUT    the output format, like -o
   CRONRING_COLOR     when to use colour, like --color
-  CRONRING_GLYPHS    symbols: full, safe (no braille) or ascii; default: by the locale
+  CRONRING_GLYPHS    symbols: full or ascii; default: by the locale
   CRONRING_AMBIGUOUS 2 if the terminal draws box characters two cells wide
   CRONRING_THEME     the dashboard's colours: ansi, dark, light or cvd
   CRONRING_ANIMATION off: nothing on the dashboard moves by itself

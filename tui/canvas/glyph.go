@@ -3,11 +3,9 @@ package canvas
 // Tier is which characters a terminal can draw.
 type Tier uint8
 
-// The tiers. Full has blocks and braille, Safe no braille, ASCII nothing beyond
-// its name.
+// The tiers. Full has lines and blocks, ASCII nothing beyond its name.
 const (
 	Full Tier = iota
-	Safe
 	ASCII
 )
 
@@ -31,16 +29,7 @@ type Glyphs struct {
 // GlyphsOf returns the signs of a tier.
 func GlyphsOf(t Tier) *Glyphs { return &glyphs[t] }
 
-var glyphs = [...]Glyphs{
-	Full:  withTier(blocks, Full),
-	Safe:  withTier(blocks, Safe),
-	ASCII: letters,
-}
-
-func withTier(g Glyphs, t Tier) Glyphs {
-	g.Tier = t
-	return g
-}
+var glyphs = [...]Glyphs{Full: blocks, ASCII: letters}
 
 var blocks = Glyphs{
 	OK: "✓", Failed: "✗", Late: "!", Running: "►", Held: "‖", New: "·",

@@ -12,7 +12,7 @@ import (
 // Every state has a sign of one cell in every tier. Each state has its own word, so that it can be
 // recognised without colours.
 func TestLookStatesHaveSigns(t *testing.T) {
-	for _, tier := range []canvas.Tier{canvas.Full, canvas.Safe, canvas.ASCII} {
+	for _, tier := range []canvas.Tier{canvas.Full, canvas.ASCII} {
 		w := &World{Glyphs: canvas.GlyphsOf(tier)}
 		seen := map[string]job.State{}
 		for _, s := range job.States {
@@ -29,7 +29,7 @@ func TestLookStatesHaveSigns(t *testing.T) {
 // Every cell of a history or a timeline has its own sign, which tells it from the others without
 // colours.
 func TestLookOutcomesHaveSigns(t *testing.T) {
-	for _, tier := range []canvas.Tier{canvas.Full, canvas.Safe, canvas.ASCII} {
+	for _, tier := range []canvas.Tier{canvas.Full, canvas.ASCII} {
 		w := &World{Glyphs: canvas.GlyphsOf(tier)}
 		seen := map[string]api.CellKind{}
 		for _, k := range []api.CellKind{
@@ -46,7 +46,7 @@ func TestLookOutcomesHaveSigns(t *testing.T) {
 }
 
 func TestLookRunsHaveSigns(t *testing.T) {
-	for _, tier := range []canvas.Tier{canvas.Full, canvas.Safe, canvas.ASCII} {
+	for _, tier := range []canvas.Tier{canvas.Full, canvas.ASCII} {
 		w := &World{Glyphs: canvas.GlyphsOf(tier)}
 		for _, r := range []job.Run{
 			{State: job.RunRunning}, {State: job.RunWaiting}, {State: job.RunDropped}, {State: job.RunEnded, Outcome: job.Outcome{Kind: job.Exited}},
