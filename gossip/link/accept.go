@@ -97,13 +97,9 @@ func (l *Link) serverHandshake(raw net.Conn) (net.Conn, string, error) {
 	return c, t.ConnectionState().NegotiatedProtocol, l.add(c, true)
 }
 
-// reject counts a rejected connection, and logs it now and then.
+// reject logs a rejected connection now and then.
 func (l *Link) reject(raw net.Conn, err error) {
-	l.mu.Lock()
-	closed := l.closed
-	l.stats.refused++
-	l.mu.Unlock()
-	if !closed {
+	if l.ctx.Err() == nil {
 		l.warn("rejected a connection to the ring", "remote", raw.RemoteAddr().String(), "error", err)
 	}
 }

@@ -190,7 +190,6 @@ func (l *Link) handle(ctx context.Context, peer string, r *http.Request) ([]byte
 	verb := strings.TrimPrefix(r.URL.Path, "/")
 	l.mu.Lock()
 	h := l.handlers[verb]
-	l.stats.served++
 	l.mu.Unlock()
 	if h == nil {
 		return nil, fmt.Errorf("unknown request %q", verb)

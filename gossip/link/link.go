@@ -101,19 +101,12 @@ type Link struct {
 	handlers map[string]Handler
 	conns    map[*Conn]bool
 	senders  map[string]*sender // by ID
-	stats    stats
 }
 
 // sender is a member that connected to this one.
 type sender struct {
 	conns    int
 	requests chan struct{} // semaphore of its requests
-}
-
-// stats counts events of a link.
-type stats struct {
-	refused uint64 // connections of strangers, and of members beyond the limits
-	served  uint64 // requests of others
 }
 
 // New makes a link. It accepts nothing before Run.
