@@ -49,18 +49,18 @@ func (a answerTimes) add(took time.Duration, answered bool) answerTimes {
 	return a
 }
 
-// measure sends a hello to all other voters, and records how long they take to answer.
-func (v *voter) measure(ctx context.Context) {
+// greet sends a hello to all other voters, returns the answers, and records how long they took.
+func (v *voter) greet(ctx context.Context) map[string]hello {
 	var mu sync.Mutex
 	var all sync.WaitGroup
-	l := v.ledger
+	l, answers := v.ledger, map[string]hello{}
 	for _, member := range l.voterList() {
 		if member == l.id {
 			continue
 		}
 		all.Go(func() {
 			begun := time.Now()
-			_, err := l.requestHello(ctx, member)
+			h, err := l.requestHello(ctx, member)
 			took := time.Since(begun)
 			if err != nil && took < helloTime {
 				return // the voter is down
@@ -68,9 +68,13 @@ func (v *voter) measure(ctx context.Context) {
 			mu.Lock()
 			defer mu.Unlock()
 			l.pace[member] = l.pace[member].add(took, err == nil)
+			if err == nil {
+				answers[member] = h
+			}
 		})
 	}
 	all.Wait()
+	return answers
 }
 
 // beatFor returns the heartbeat timeout for n voters, which is leastBeat times a power of two. It
@@ -98,7 +102,6 @@ func (p pace) beatFor(n int) time.Duration {
 // adapt starts the voter again if the network has become slower, or faster for a minute.
 func (v *voter) adapt(ctx context.Context) {
 	l := v.ledger
-	v.measure(ctx)
 	if beat := l.pace.beatFor(len(l.voterList())); beat != l.beat && ctx.Err() == nil {
 		l.log.Info("the times of the voters follow the network", "heartbeat timeout", beat, "before", l.beat)
 		l.beat = beat

@@ -82,7 +82,10 @@ func (l *Ledger) Recover(ctx context.Context) error {
 		return errors.New("this voter has no log: do this on a voter that has its log; if all have lost theirs, they begin a new one by themselves")
 	}
 	for _, s := range servers {
-		if s.ID != v.id && (!l.declared(memberOf(s.ID)) || v.replaced(ctx, s.ID)) {
+		if s.ID == v.id {
+			continue
+		}
+		if h, err := l.requestHello(ctx, memberOf(s.ID)); !l.declared(memberOf(s.ID)) || err == nil && h.isOther(s.ID) {
 			lost++
 		}
 	}

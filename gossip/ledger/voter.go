@@ -163,7 +163,7 @@ func (v *voter) maintain(ctx context.Context) {
 	for {
 		select {
 		case <-tick.C:
-			v.maintainVoters(ctx)
+			v.maintainVoters(v.greet(ctx))
 			v.adapt(ctx)
 			v.disk.Mark()
 		case <-v.failed:

@@ -77,31 +77,25 @@ func (l *Ledger) requestHello(ctx context.Context, member string) (hello, error)
 	return h, nil
 }
 
-// maintainVoters makes the next step towards the declared voters. The first of them begins the
-// log, and the leader makes one change of the log's list.
-func (v *voter) maintainVoters(ctx context.Context) {
+// maintainVoters makes the next step towards the declared voters, of which hellos has those that
+// answer. The first of them begins the log, and the leader makes one change of the log's list.
+func (v *voter) maintainVoters(hellos map[string]hello) {
 	voters := v.ledger.voterList()
 	if v.leads() {
-		v.change(ctx, voters)
+		v.change(hellos, voters)
 		return
 	}
-	if len(voters) > 0 && voters[0] == v.ledger.id && v.hello().fresh {
-		v.begin(ctx, voters)
+	if hellos[v.ledger.id] = v.hello(); voters[0] == v.ledger.id && hellos[v.ledger.id].fresh {
+		v.begin(hellos, voters)
 	}
 }
 
 // begin begins the log, once: all voters must answer, with an empty log and the same list of
 // voters.
-func (v *voter) begin(ctx context.Context, voters []string) {
+func (v *voter) begin(hellos map[string]hello, voters []string) {
 	var c raft.Configuration
 	for _, member := range voters {
-		h := v.hello()
-		if member != v.ledger.id {
-			var err error
-			if h, err = v.ledger.requestHello(ctx, member); err != nil {
-				return
-			}
-		}
+		h := hellos[member]
 		if !h.fresh || !slices.Equal(h.voters, voters) {
 			return
 		}
@@ -120,21 +114,23 @@ func (v *voter) begin(ctx context.Context, voters []string) {
 // change makes one change of the log's list of voters, towards the declared one. A voter that
 // lost its log is removed, and added again later with its new log. Otherwise voters are added
 // before others are removed.
-func (v *voter) change(ctx context.Context, voters []string) {
+func (v *voter) change(hellos map[string]hello, voters []string) {
 	servers := v.servers()
 	var gone *raft.Server
 	for _, s := range servers {
+		h, answers := hellos[memberOf(s.ID)]
 		switch {
 		case !slices.Contains(voters, memberOf(s.ID)):
 			gone = &s
-		case s.ID != v.id && v.replaced(ctx, s.ID):
+		case answers && h.isOther(s.ID):
 			v.remove(s)
 			return
 		}
 	}
 	for _, member := range voters {
-		if !slices.ContainsFunc(servers, func(s raft.Server) bool { return memberOf(s.ID) == member }) {
-			if v.add(ctx, member) {
+		h, answers := hellos[member]
+		if answers && !slices.ContainsFunc(servers, func(s raft.Server) bool { return memberOf(s.ID) == member }) {
+			if v.add(member, h) {
 				return
 			}
 		}
@@ -148,11 +144,8 @@ func (v *voter) change(ctx context.Context, voters []string) {
 	}
 }
 
-// replaced reports whether a voter's log is a different one than when it became a voter.
-func (v *voter) replaced(ctx context.Context, id raft.ServerID) bool {
-	h, err := v.ledger.requestHello(ctx, memberOf(id))
-	return err == nil && server(memberOf(id), h.incarnation) != id
-}
+// isOther reports whether a voter's log is a different one than when it became a voter.
+func (h hello) isOther(id raft.ServerID) bool { return server(memberOf(id), h.incarnation) != id }
 
 func (v *voter) remove(s raft.Server) {
 	if err := v.raft.Load().RemoveServer(s.ID, 0, changeTime).Error(); err != nil {
@@ -162,12 +155,7 @@ func (v *voter) remove(s raft.Server) {
 	v.ledger.log.Info("removed a voter", "voter", memberOf(s.ID))
 }
 
-// add adds a voter, if it answers.
-func (v *voter) add(ctx context.Context, member string) bool {
-	h, err := v.ledger.requestHello(ctx, member)
-	if err != nil {
-		return false
-	}
+func (v *voter) add(member string, h hello) bool {
 	id := server(member, h.incarnation)
 	if err := v.raft.Load().AddVoter(id, raft.ServerAddress(id), 0, changeTime).Error(); err != nil {
 		v.ledger.log.Warn("cannot add a voter", "voter", member, "error", err)
