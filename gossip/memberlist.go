@@ -1,9 +1,11 @@
 package gossip
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/memberlist"
@@ -63,7 +65,7 @@ func (r *Ring) configure(transport memberlist.Transport) *memberlist.Config {
 	if len(r.keys) > 0 {
 		r.keyring = &memberlist.Keyring{}
 		c.SecretKey, c.Keyring = r.keys[0], r.keyring
-		_ = keys.Install(r.keyring, r.keys) // New and Rekey checked them
+		_ = installKeys(r.keyring, r.keys) // New and Rekey checked them
 	}
 	return c
 }
@@ -119,7 +121,7 @@ func (r *Ring) Rekey(ctx context.Context, next [][]byte) error {
 			return fmt.Errorf("change the ring's keys: %w", err)
 		}
 		if r.keyring != nil {
-			if err := keys.Install(r.keyring, next); err != nil {
+			if err := installKeys(r.keyring, next); err != nil {
 				return fmt.Errorf("change the ring's keys: %w", err)
 			}
 		}
@@ -127,4 +129,34 @@ func (r *Ring) Rekey(ctx context.Context, next [][]byte) error {
 		r.publish()
 		return nil
 	})
+}
+
+// installKeys makes these the only keys of a keyring. RemoveKey shifts the keys that follow the
+// removed one, while memberlist may be reading them. Therefore installKeys first moves the removed
+// keys to the end.
+func installKeys(ring *memberlist.Keyring, keys [][]byte) error {
+	for _, k := range keys {
+		if err := ring.AddKey(k); err != nil {
+			return err
+		}
+	}
+	installed := slices.Clone(ring.GetKeys())
+	front := keys[:1]
+	if len(installed) > len(keys) {
+		front = keys
+	}
+	for _, k := range slices.Backward(front) {
+		if err := ring.UseKey(k); err != nil {
+			return err
+		}
+	}
+	for _, k := range slices.Backward(slices.Clone(ring.GetKeys())) {
+		if slices.ContainsFunc(keys, func(x []byte) bool { return bytes.Equal(x, k) }) {
+			continue
+		}
+		if err := ring.RemoveKey(k); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -5,8 +5,11 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hashicorp/memberlist"
 
 	"github.com/cronring/cronring/gossip/holders"
 	"github.com/cronring/cronring/gossip/link"
@@ -53,7 +56,6 @@ func TestOptionsRefused(t *testing.T) {
 		"no weight":       func(o *Options) { o.Weight = 0 },
 		"a host's name":   func(o *Options) { o.Name = "a\nb" },
 		"a long label":    func(o *Options) { o.Labels = map[string]string{"a": strings.Repeat("b", 64)} },
-		"a label's name":  func(o *Options) { o.Labels = map[string]string{"": "b"} },
 		"a long version":  func(o *Options) { o.Version = strings.Repeat("1", 25) },
 		"a ring's escape": func(o *Options) { o.Ring = "\x1b[31m" },
 	} {
@@ -61,6 +63,20 @@ func TestOptionsRefused(t *testing.T) {
 		change(&o)
 		if _, err := New(o); err == nil {
 			t.Errorf("%s: no error", what)
+		}
+	}
+}
+
+func TestKeyringInstalled(t *testing.T) {
+	var ring memberlist.Keyring
+	for _, keys := range [][][]byte{
+		{key(1)}, {key(1), key(2)}, {key(2), key(1)}, {key(2)}, {key(2), key(3), key(4)}, {key(3)}, {key(5), key(3)},
+	} {
+		if err := installKeys(&ring, keys); err != nil {
+			t.Fatal(err)
+		}
+		if got := ring.GetKeys(); len(got) != len(keys) || !slices.Equal(got[0], keys[0]) {
+			t.Errorf("got %d keys, the first %v, want %d, the first %v", len(got), got[0][0], len(keys), keys[0][0])
 		}
 	}
 }

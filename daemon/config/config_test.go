@@ -1,7 +1,6 @@
 package config
 
 import (
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"os"
@@ -478,42 +477,6 @@ func TestManualExamplesAreRead(t *testing.T) {
 	}
 	if found < 4 {
 		t.Errorf("got %d examples of configuration, want at least 4", found)
-	}
-}
-
-func TestCheckKeys(t *testing.T) {
-	dir := t.TempDir()
-	key := base64.StdEncoding.EncodeToString(make([]byte, 32))
-	for name, c := range map[string]struct {
-		text string
-		mode os.FileMode
-		want string
-	}{
-		"good":     {"# ours\n" + key + "\n", 0o600, ""},
-		"open":     {key + "\n", 0o640, "0640, want 0600"},
-		"short":    {key + "\nAAAA\n", 0o600, ":2: invalid key"},
-		"empty":    {"# soon\n", 0o600, "has no key"},
-		"missing":  {"", 0, "no such file"},
-		"a folder": {"", os.ModeDir, "not a regular file"},
-	} {
-		path := filepath.Join(dir, name)
-		switch c.mode {
-		case 0:
-		case os.ModeDir:
-			if err := os.Mkdir(path, 0o700); err != nil {
-				t.Fatal(err)
-			}
-		default:
-			filetest.Write(t, path, c.text, c.mode)
-		}
-		config := Config{Ring: Ring{Name: "prod", KeyFile: path}}
-		got := ""
-		for _, d := range config.CheckKeys() {
-			got += d.Message
-		}
-		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
-			t.Errorf("%s: got %q, want %q in it", name, got, c.want)
-		}
 	}
 }
 

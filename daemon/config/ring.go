@@ -2,24 +2,17 @@ package config
 
 import (
 	"cmp"
-	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"maps"
 	"net"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
-
-	"github.com/cronring/cronring/crontab"
 )
 
 // Ring is the configuration of the ring of hosts.
@@ -280,83 +273,4 @@ func (r *reader) checkRing() {
 func loopback(bind string) bool {
 	addr, err := netip.ParseAddrPort(bind)
 	return err == nil && addr.Addr().IsLoopback()
-}
-
-// keyMost is the maximum number of bytes read from a file of keys.
-const keyMost = 64 << 10
-
-// CheckKeys returns the errors in the file of the ring's keys that keep the daemon out of the ring,
-// as far as this process may read it.
-func (c *Config) CheckKeys() []crontab.Diagnostic {
-	path := c.Ring.KeyFile
-	if c.Ring.Name == "" || path == "" {
-		return nil
-	}
-	why := keyFault(path)
-	if why == "" {
-		return nil
-	}
-	at := c.Positions["ring.key-file"]
-	return []crontab.Diagnostic{{
-		File: at.File, Line: at.Line, Severity: crontab.Error, Code: unknown,
-		Message: "ring.key-file: " + why, Fix: "cronring ring keygen FILE, on one member; copy it to the others",
-	}}
-}
-
-func keyFault(path string) string {
-	info, err := os.Lstat(path)
-	switch {
-	case errors.Is(err, fs.ErrPermission):
-		return ""
-	case err != nil:
-		return err.Error()
-	case !info.Mode().IsRegular():
-		return path + " is not a regular file"
-	case info.Mode().Perm()&0o077 != 0:
-		return fmt.Sprintf("%s can be read by others: its mode is %04o, want 0600", path, info.Mode().Perm())
-	}
-	if !trusted(info) {
-		return path + " is not root's"
-	}
-	if dir, err := os.Stat(filepath.Dir(path)); err == nil && (!trusted(dir) || dir.Mode().Perm()&0o022 != 0 && dir.Mode()&os.ModeSticky == 0) {
-		return "others can replace " + path + ": they may change its directory"
-	}
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrPermission) {
-		return ""
-	}
-	if err != nil {
-		return err.Error()
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, keyMost))
-	if err != nil {
-		return err.Error()
-	}
-	return keysFault(path, string(text))
-}
-
-// trusted reports whether a file belongs to root or to the user of this process.
-func trusted(info fs.FileInfo) bool {
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	return ok && (stat.Uid == 0 || int(stat.Uid) == os.Geteuid())
-}
-
-func keysFault(path, text string) string {
-	none, n := true, 0
-	for line := range strings.Lines(text) {
-		n++
-		line = strings.TrimSpace(line)
-		if line == "" || line[0] == '#' {
-			continue
-		}
-		none = false
-		if key, err := base64.StdEncoding.DecodeString(line); err != nil || len(key) != 32 {
-			return fmt.Sprintf("%s:%d: invalid key: expected 32 bytes in base64", path, n)
-		}
-	}
-	if none {
-		return path + " has no key"
-	}
-	return ""
 }

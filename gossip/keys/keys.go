@@ -1,5 +1,4 @@
-// Package keys owns the keys of a ring: their file, the rules for changing them, and the keyring
-// of memberlist.
+// Package keys owns the keys of a ring: their file, and the rules for changing them.
 package keys
 
 import (
@@ -14,8 +13,6 @@ import (
 	"path/filepath"
 	"slices"
 	"syscall"
-
-	"github.com/hashicorp/memberlist"
 
 	"github.com/cronring/cronring/daemon/atomicfile"
 	"github.com/cronring/cronring/gossip/meta"
@@ -142,36 +139,6 @@ func CheckRotation(old, keys [][]byte, others []meta.Meta) error {
 		}
 		if len(m.Keys) > 0 && !slices.Contains(prints, m.Keys[0]) {
 			return fmt.Errorf("member %s still has a removed key as its first key", m.Name)
-		}
-	}
-	return nil
-}
-
-// Install makes these the only keys of a keyring. RemoveKey shifts the keys that follow the
-// removed one, while memberlist may be reading them. Therefore Install first moves the removed
-// keys to the end.
-func Install(ring *memberlist.Keyring, keys [][]byte) error {
-	for _, k := range keys {
-		if err := ring.AddKey(k); err != nil {
-			return err
-		}
-	}
-	installed := slices.Clone(ring.GetKeys())
-	front := keys[:1]
-	if len(installed) > len(keys) {
-		front = keys
-	}
-	for _, k := range slices.Backward(front) {
-		if err := ring.UseKey(k); err != nil {
-			return err
-		}
-	}
-	for _, k := range slices.Backward(slices.Clone(ring.GetKeys())) {
-		if hasKey(keys, k) {
-			continue
-		}
-		if err := ring.RemoveKey(k); err != nil {
-			return err
 		}
 	}
 	return nil

@@ -6,11 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
-
-	"github.com/hashicorp/memberlist"
 
 	"github.com/cronring/cronring/daemon/filetest"
 )
@@ -53,18 +50,9 @@ func TestReadKeys(t *testing.T) {
 	if _, err := Read(other); err == nil {
 		t.Error("a symbolic link is followed, want an error")
 	}
-}
-
-func TestKeyringInstalled(t *testing.T) {
-	var ring memberlist.Keyring
-	for _, keys := range [][][]byte{
-		{key(1)}, {key(1), key(2)}, {key(2), key(1)}, {key(2)}, {key(2), key(3), key(4)}, {key(3)}, {key(5), key(3)},
-	} {
-		if err := Install(&ring, keys); err != nil {
-			t.Fatal(err)
-		}
-		if got := ring.GetKeys(); len(got) != len(keys) || !slices.Equal(got[0], keys[0]) {
-			t.Errorf("got %d keys, the first %v, want %d, the first %v", len(got), got[0][0], len(keys), keys[0][0])
+	for path, words := range map[string]string{path + ".missing": "no such file", t.TempDir(): "not a regular file"} {
+		if _, err := Read(path); err == nil || !strings.Contains(err.Error(), words) {
+			t.Errorf("%s: got %v, want %q", path, err, words)
 		}
 	}
 }

@@ -2,11 +2,10 @@ package ring
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +16,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/config"
+	"github.com/cronring/cronring/gossip/keys"
 	members "github.com/cronring/cronring/gossip/link"
 )
 
@@ -34,7 +34,7 @@ func Faults(ctx context.Context, c *config.Config, live *api.Ring) []crontab.Dia
 	if c.Ring.Name == "" {
 		return nil
 	}
-	all := c.CheckKeys()
+	var all []crontab.Diagnostic
 	add := func(key string, severity crontab.Severity, message, fix string) {
 		at, ok := c.Positions["ring."+key]
 		if !ok {
@@ -43,6 +43,11 @@ func Faults(ctx context.Context, c *config.Config, live *api.Ring) []crontab.Dia
 		all = append(all, crontab.Diagnostic{
 			File: at.File, Line: at.Line, Severity: severity, Code: ringDiagnostic, Message: "ring." + key + ": " + message, Fix: fix,
 		})
+	}
+	if c.Ring.KeyFile != "" {
+		if _, err := keys.Read(c.Ring.KeyFile); err != nil && !errors.Is(err, fs.ErrPermission) { // others cannot read it
+			add("key-file", crontab.Error, err.Error(), "cronring ring keygen FILE, on one member; copy it to the others")
+		}
 	}
 	if why := portFault(ctx, &c.Ring, live); why != "" {
 		add("bind", crontab.Error, why, "set ring.bind to a free port of an address of this host")
@@ -171,7 +176,8 @@ func greeter(r *config.Ring) func(ctx context.Context, address string) string {
 	dial := func(ctx context.Context, address string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "tcp", address)
 	}
-	if l, err := members.New(members.Options{ID: "check", Ring: r.Name, Keys: keysOf(r.KeyFile)}); err == nil {
+	ringKeys, _ := keys.Read(r.KeyFile) // Faults reports the error
+	if l, err := members.New(members.Options{ID: "check", Ring: r.Name, Keys: ringKeys}); err == nil {
 		dial = func(ctx context.Context, address string) (net.Conn, error) {
 			return l.Dial(ctx, members.Peer{Addr: address}, members.HTTP)
 		}
@@ -187,16 +193,4 @@ func greeter(r *config.Ring) func(ctx context.Context, address string) string {
 		}
 		return address + " has another key, another ring name or another version of cronring"
 	}
-}
-
-// keysOf reads the keys of a file as far as they are keys: others are CheckKeys' to
-// report.
-func keysOf(path string) (keys [][]byte) {
-	text, _ := os.ReadFile(path)
-	for line := range strings.Lines(string(text)) {
-		if key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(line)); err == nil && len(key) == keyBytes {
-			keys = append(keys, key)
-		}
-	}
-	return keys
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/display"
+	"github.com/cronring/cronring/gossip/keys"
 )
 
 // ringSetup holds the settings that ring init and ring join write for a host without a
@@ -190,12 +191,9 @@ func ownAddress(bind string) string {
 	return host
 }
 
-// keyBytes is the length of a ring's key: AES-256.
-const keyBytes = 32
-
 // newKey returns the line of a key file.
 func newKey() string {
-	key := make([]byte, keyBytes)
+	key := make([]byte, keys.Len)
 	rand.Read(key)
 	return base64.StdEncoding.EncodeToString(key) + "\n"
 }
