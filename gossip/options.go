@@ -57,22 +57,9 @@ func (o *Options) check() error {
 			return err
 		}
 	}
-	if n := len(meta.AppendLabels(nil, o.Labels)); n > meta.MaxLabels {
-		return fmt.Errorf("its labels have %d bytes: at most %d", n, meta.MaxLabels)
-	}
-	for k, v := range o.Labels {
-		if k == "" || len(k) > meta.MaxLabel || len(v) > meta.MaxLabel || !meta.Printable(k) || !meta.Printable(v) {
-			return fmt.Errorf("label %q=%q is not of 1 to %d printable bytes", k, v, meta.MaxLabel)
-		}
-	}
-	if !(o.Weight > 0) || o.Weight > meta.MaxWeight {
-		return fmt.Errorf("weight %v is not above 0 and at most %v", o.Weight, meta.MaxWeight)
-	}
-	if o.Name == "" || len(o.Name) > meta.MaxName || !meta.Printable(o.Name) {
-		return fmt.Errorf("host name %q is not of 1 to %d printable bytes", o.Name, meta.MaxName)
-	}
-	if len(o.Version) > meta.MaxVersion || !meta.Printable(o.Version) {
-		return fmt.Errorf("version %q is not of at most %d printable bytes", o.Version, meta.MaxVersion)
+	m := meta.Meta{Name: o.Name, Version: o.Version, Weight: o.Weight, Labels: o.Labels, Since: o.Now(), Stamp: o.Now()}
+	if _, err := meta.Decode(m.Encode()); err != nil {
+		return fmt.Errorf("this host's name, version, weight or labels cannot be sent to other members: %w", err)
 	}
 	return nil
 }
