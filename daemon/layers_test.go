@@ -22,7 +22,7 @@ const module = "github.com/cronring/cronring"
 // layers is the order of the house, bottom first. A package imports only from
 // rows before its own: never up, never sideways.
 var layers = [][]string{
-	{"crontab/lex", "crontab/diagnostic", "daemon/job", "daemon/display", "daemon/atomicfile", "daemon/usual", "daemon/wake", "daemon/unixconn", "gossip/order", "gossip/rendezvous", "gossip/wire", "man", "man/mantest", "daemon/filetest", "daemon/hosttest"},
+	{"crontab/lex", "crontab/diagnostic", "daemon/job", "daemon/display", "daemon/atomicfile", "daemon/usual", "daemon/wake", "daemon/unixconn", "gossip/rendezvous", "gossip/wire", "man", "man/mantest", "daemon/filetest", "daemon/hosttest"},
 	{"crontab/timetable", "gossip/meta", "packaging/machinetest"},
 	{"crontab/holidays"},
 	{"crontab/option", "crontab/source"},
@@ -82,7 +82,7 @@ var layers = [][]string{
 
 // pure are the packages that decide and name: a test can call them a million
 // times, and nothing but their arguments changes what they say.
-var pure = []string{"crontab/lex", "crontab/diagnostic", "crontab/timetable", "crontab/holidays", "crontab/option", "crontab/source", "crontab/directive", "crontab/sidecar", "crontab", "crontab/dependency", "crontab/draft", "daemon/job", "gossip/order", "daemon/engine/catalog", "daemon/engine/effect", "daemon/engine/exchange", "daemon/engine/agenda", "daemon/engine/slots", "daemon/engine/join", "daemon/engine/live", "daemon/engine/install", "daemon/engine/event", "daemon/engine/gate", "daemon/engine/backfill", "daemon/engine/view", "daemon/engine", "daemon/review", "daemon/usual", "daemon/metrics", "gossip/rendezvous", "gossip/wire", "gossip/meta", "gossip/holders", "gossip/claims", "gossip/clocks"}
+var pure = []string{"crontab/lex", "crontab/diagnostic", "crontab/timetable", "crontab/holidays", "crontab/option", "crontab/source", "crontab/directive", "crontab/sidecar", "crontab", "crontab/dependency", "crontab/draft", "daemon/job", "daemon/engine/catalog", "daemon/engine/effect", "daemon/engine/exchange", "daemon/engine/agenda", "daemon/engine/slots", "daemon/engine/join", "daemon/engine/live", "daemon/engine/install", "daemon/engine/event", "daemon/engine/gate", "daemon/engine/backfill", "daemon/engine/view", "daemon/engine", "daemon/review", "daemon/usual", "daemon/metrics", "gossip/rendezvous", "gossip/wire", "gossip/meta", "gossip/holders", "gossip/claims", "gossip/clocks"}
 
 // impure is the reason why a pure package must not import another.
 var impure = map[string]string{

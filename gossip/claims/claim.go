@@ -54,13 +54,36 @@ type claim struct {
 	why       string // why it waits, once a claim was not decided
 }
 
-// Before orders claims by their times, and those of the same time by job.
-func (c *claim) Before(x *claim) bool {
+// queue is a heap of claims for container/heap, ordered by their times, and those of the same time
+// by job. Each claim knows its index in it.
+type queue []*claim
+
+func (q queue) Len() int { return len(q) }
+
+func (q queue) Less(i, j int) bool {
+	c, x := q[i], q[j]
 	return c.until < x.until || c.until == x.until && (c.slot < x.slot || c.slot == x.slot && c.Due < x.Due)
 }
 
-// Stand stores the index in the queue.
-func (c *claim) Stand(at int) { c.at = at }
+func (q queue) Swap(i, j int) {
+	q[i], q[j] = q[j], q[i]
+	q[i].at, q[j].at = i, j
+}
+
+func (q *queue) Push(x any) {
+	c := x.(*claim)
+	c.at = len(*q)
+	*q = append(*q, c)
+}
+
+func (q *queue) Pop() any {
+	last := len(*q) - 1
+	c := (*q)[last]
+	c.at = -1
+	(*q)[last] = nil
+	*q = (*q)[:last]
+	return c
+}
 
 // due makes this member compete for a due occurrence.
 func (r *Ring) due(m exchange.Due) {

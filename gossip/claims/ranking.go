@@ -77,7 +77,7 @@ func (s *ranking) own(in *catalog.Catalog, slot int, due time.Time) (rank int, n
 	if weigh(s.self) > 0 {
 		return s.rank(rankKey(in, slot, due), weigh), false
 	}
-	return -1, s.isFirst() && rendezvous.First(0, s.nodes, weigh) < 0
+	return -1, s.self == 0 && rendezvous.First(0, s.nodes, weigh) < 0 // the member with the lowest ID records that
 }
 
 // rank returns this member's position; ranks: it is not among the first.
@@ -96,13 +96,6 @@ func (s *ranking) rank(key uint64, weigh func(i int) rendezvous.Weight) int {
 		passed[rank] = i
 	}
 	return ranks
-}
-
-// isFirst reports whether this member is the one that records an occurrence which no
-// member may run.
-func (s *ranking) isFirst() bool {
-	first := slices.MinFunc(s.Members, func(a, b holders.Member) int { return cmp.Compare(a.ID, b.ID) })
-	return first.ID == s.Self
 }
 
 // rankKey returns the key that determines the owner of an occurrence. All occurrences of

@@ -8,7 +8,6 @@ import (
 	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/holders"
-	"github.com/cronring/cronring/gossip/order"
 )
 
 const usualHoldOff = 2 * time.Second
@@ -29,7 +28,7 @@ type Ring struct {
 	former      []*ranking // of earlier memberships, oldest first
 	claims      map[exchange.Occurrence]*claim
 	granted     int                  // claims that are granted or running
-	queue       order.Heap[*claim]   // the claims whose time has not come
+	queue       queue                // the claims whose time has not come
 	stalled     map[job.Key][]*claim // by key, oldest first: claims that neither members nor voters could decide
 	early       []holders.Report     // orphans that were reported before the ranking was known
 	shares      time.Duration        // Moment.Up at which this member begins to rank itself for missed occurrences; see startTime
