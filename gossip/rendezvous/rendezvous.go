@@ -86,7 +86,7 @@ func First(key uint64, nodes []Node, weigh func(i int) Weight) int {
 			continue
 		}
 		p := place{node: &nodes[i], draw: nodes[i].draw(key), weight: w}
-		if first < 0 || !p.certainlyAfter(&best) && p.compare(&best) < 0 {
+		if first < 0 || p.compare(&best) < 0 {
 			first, best = i, p
 		}
 	}
@@ -148,18 +148,6 @@ func (p *place) settle() {
 	if p.cost == 0 {
 		p.cost = cost(p.draw)
 	}
-}
-
-// certainlyAfter reports whether p certainly comes after q. It compares a lower bound of p's cost that
-// is cheap to compute: -log2(u) is more than 1-u. This avoids most logarithms in large groups.
-func (p *place) certainlyAfter(q *place) bool {
-	if p.weight == q.weight {
-		return false
-	}
-	q.settle()
-	ph, pl := bits.Mul64(^p.draw>>16, uint64(q.weight))
-	qh, ql := bits.Mul64(q.cost, uint64(p.weight))
-	return ph > qh || ph == qh && pl > ql
 }
 
 // cost returns -log2(h / 2^64) in units of 2^-48, rounded up. It is never 0, and it does not
