@@ -176,8 +176,6 @@ func (l *loop) run(ctx context.Context, early []event.Event) (departure, error) 
 			l.register(&in, a)
 		case ev := <-l.ring.Events():
 			l.ring.Receive(ev)
-		case ev := <-l.ring.Grants():
-			l.ring.Receive(ev)
 		case <-l.ring.Left():
 			if l.leaving == staying {
 				l.expectSignal(l.leaveSignal)
@@ -314,8 +312,6 @@ func (l *loop) gather(in *inbox) {
 		case a := <-l.requests:
 			l.register(in, a)
 		case ev := <-l.ring.Events():
-			l.ring.Receive(ev)
-		case ev := <-l.ring.Grants():
 			l.ring.Receive(ev)
 		default:
 			return

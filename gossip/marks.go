@@ -11,7 +11,6 @@ import (
 
 	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/gossip/holders"
-	"github.com/cronring/cronring/gossip/inbox"
 	"github.com/cronring/cronring/gossip/link"
 )
 
@@ -47,15 +46,26 @@ type spread struct {
 	encoded time.Time
 }
 
-// Taken informs a member that it holds an occurrence, because the voters refused it to this
-// member. The holder may have been restarted, and may not know it.
-func (r *Ring) Taken(o exchange.Occurrence, by string) {
-	r.box.Put(func(c *inbox.Contents) {
-		c.Taken = append(c.Taken, holders.Mark{Occurrence: o, Member: by, Phase: exchange.Taken})
+// Decided reports the voters' answers to this member's claims, in order, and announces what they
+// granted.
+func (r *Ring) Decided(answers []holders.Claimed) {
+	r.box.Post(func() {
+		var held []holders.Mark
+		for _, a := range answers {
+			switch {
+			case a.Grant == holders.Granted:
+				r.progress(exchange.Progress{Occurrence: a.Occurrence, Phase: exchange.Taken})
+			case a.Grant == holders.Refused && a.By != "":
+				held = append(held, holders.Mark{Occurrence: a.Occurrence, Member: a.By, Phase: exchange.Taken})
+			}
+			r.emit(a)
+		}
+		r.heldBy(held)
 	})
 }
 
-// heldBy informs members of the occurrences that they hold. This member applies the marks
+// heldBy informs members of the occurrences that they hold, because the voters refused these to
+// this member. The holder may have been restarted, and may not know it. This member applies the marks
 // itself only after refusalDelay. After a network partition the voters refuse its claims
 // before it sees the other members again and receives the marks of ended occurrences. Until
 // then these would seem to be orphaned.
@@ -64,13 +74,21 @@ func (r *Ring) heldBy(marks []holders.Mark) {
 		return
 	}
 	for i := range marks {
-		if m := r.members[marks[i].Member]; m != nil && r.list != nil {
-			b, _ := holders.AppendMarks(nil, marks[i:i+1], packetRoom)
-			// An error is as good as a lost packet.
-			_ = r.list.SendToAddress(memberlist.Address{Addr: m.addr.String(), Name: m.id}, b)
+		if m := r.members[marks[i].Member]; m != nil {
+			r.send(m, marks[i:i+1])
 		}
 	}
 	r.after(refusalDelay, func() { r.learnMarks(marks) })
+}
+
+// send sends as many marks as fit into a packet, which may be lost, and returns their number.
+func (r *Ring) send(to *member, marks []holders.Mark) (sent int) {
+	b, sent := holders.AppendMarks(nil, marks, packetRoom)
+	if r.list != nil {
+		// An error is as good as a lost packet.
+		_ = r.list.SendToAddress(memberlist.Address{Addr: to.addr.String(), Name: to.id}, b)
+	}
+	return sent
 }
 
 // claim claims occurrences. It decides locally what can be decided without the other members,
@@ -178,12 +196,9 @@ func (r *Ring) announce(m holders.Mark) {
 func (r *Ring) flush() {
 	marks := slices.Collect(maps.Values(r.spread.marks))
 	clear(r.spread.marks)
-	for len(marks) > 0 && r.list != nil {
-		b, n := holders.AppendMarks(nil, marks, packetRoom)
-		marks = marks[n:]
-		for _, p := range r.alive() {
-			// An error is as good as a lost packet.
-			_ = r.list.SendToAddress(memberlist.Address{Addr: p.addr.String(), Name: p.id}, b)
+	for _, p := range r.alive() {
+		for rest := marks; len(rest) > 0; {
+			rest = rest[r.send(p, rest):]
 		}
 	}
 }

@@ -161,7 +161,7 @@ func TestMarksOfWhoDoesNotKnow(t *testing.T) {
 			all := m.orphans(holder.id)
 			return len(all) == 1 && all[0].Phase == exchange.Taken
 		}
-		r.members[2].Taken(o, holder.id)
+		r.members[2].Decided([]holders.Claimed{{Occurrence: o, Grant: holders.Refused, By: holder.id}})
 		r.await(time.Second, "its member hears of it", func() bool { return isOrphan(holder) })
 		r.await(2*refusalDelay, "who told of it knows it as taken", func() bool { return r.members[2].heardOthers(o) })
 		for _, h := range []*testMember{r.members[0], r.members[2], r.members[3]} {
@@ -188,7 +188,7 @@ func TestMarksOfWhoIsSeenToBeGone(t *testing.T) {
 		isOrphan := func() bool {
 			return len(cut.orphans(holder.id)) > 0
 		}
-		cut.Taken(o, holder.id)
+		cut.Decided([]holders.Claimed{{Occurrence: o, Grant: holders.Refused, By: holder.id}})
 		r.net.heal()
 		r.agree(2*time.Minute, r.members)
 		r.await(2*refusalDelay, "it knows it as taken", func() bool { return cut.heardOthers(o) })

@@ -151,8 +151,7 @@ func (r *Ring) Snapshot() *Snapshot {
 }
 
 // Take carries out effects of the engine. The results of claims are events. A daemon also uses
-// it to report its runs of the last day when it starts, and the occurrences that the voters
-// granted it.
+// it to report its runs of the last day when it starts.
 func (r *Ring) Take(effects ...holders.Effect) {
 	r.box.Put(func(c *inbox.Contents) { c.Effects = append(c.Effects, effects...) })
 }
@@ -287,7 +286,6 @@ func (r *Ring) process(c inbox.Contents) {
 	}
 	claims := r.carryOut(c.Effects) // before the marks of others about this member
 	r.receiveMarks(c.Marks)
-	r.heldBy(c.Taken)
 	r.claim(claims)
 	for _, f := range c.Done {
 		f()
@@ -301,9 +299,7 @@ func (r *Ring) carryOut(effects []holders.Effect) (claims []holders.Claim) {
 		case holders.Holdings:
 			r.hold(e.Holdings)
 		case exchange.Progress:
-			m, news := r.table.Progress(e, r.o.Now())
-			r.announce(m)
-			r.report(news)
+			r.progress(e)
 		case holders.Claim:
 			claims = append(claims, e)
 		case holders.Unstarted:
@@ -313,6 +309,13 @@ func (r *Ring) carryOut(effects []holders.Effect) (claims []holders.Claim) {
 		}
 	}
 	return claims
+}
+
+// progress records this member's progress, and announces it.
+func (r *Ring) progress(p exchange.Progress) {
+	m, news := r.table.Progress(p, r.o.Now())
+	r.announce(m)
+	r.report(news)
 }
 
 // tick does the periodic work.

@@ -18,7 +18,6 @@ import (
 	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/engine/event"
-	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/store"
 	"github.com/cronring/cronring/gossip"
@@ -42,9 +41,8 @@ type Member struct {
 	members        *gossip.Ring
 	claims         *claims.Ring                  // belongs to the loop's goroutine
 	voters         atomic.Pointer[ledger.Ledger] // nil: there are none, or it is not known yet who they are
-	granted        chan holders.Event
-	ready          chan struct{} // closed when the engine has its jobs
-	left           chan struct{} // readable when the others have taken over
+	ready          chan struct{}                 // closed when the engine has its jobs
+	left           chan struct{}                 // readable when the others have taken over
 	leaving        bool
 	past           ringHistory
 	answered       [holders.Postponed + 1]atomic.Uint64 // claims, by Grant
@@ -54,9 +52,6 @@ type Member struct {
 	keys           sync.Mutex     // held by who changes them here
 	rotating       atomic.Bool    // this member changes those of all
 }
-
-// answersAtOnce is the number of answers of voters that can wait for the loop.
-const answersAtOnce = 256
 
 // Options describe the daemon that becomes a member.
 type Options struct {
@@ -72,7 +67,7 @@ func New(o Options) (*Member, error) {
 	c := o.Config
 	r := &Member{
 		log: o.Log, config: c, claims: claims.New(), dir: filepath.Join(o.State, "ring"),
-		granted: make(chan holders.Event, answersAtOnce), left: make(chan struct{}, 1), ready: make(chan struct{}),
+		left: make(chan struct{}, 1), ready: make(chan struct{}),
 	}
 	if err := os.Mkdir(r.dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return nil, err
@@ -148,14 +143,6 @@ func (r *Member) Events() <-chan holders.Event {
 		return nil
 	}
 	return r.members.Events()
-}
-
-// Grants returns the voters' answers.
-func (r *Member) Grants() <-chan holders.Event {
-	if r == nil {
-		return nil
-	}
-	return r.granted
 }
 
 // Machine returns what decides which member runs an occurrence, or nil on a host in no ring.
@@ -239,8 +226,7 @@ func (r *Member) Take(ctx context.Context) {
 	}
 }
 
-// claimFromVoters claims occurrences in the ledger, and announces granted ones to other members, like all
-// claims.
+// claimFromVoters claims occurrences in the ledger.
 func (r *Member) claimFromVoters(ctx context.Context, claims []holders.Claim) {
 	var answers []holders.Claimed
 	if voters := r.voters.Load(); voters != nil {
@@ -250,19 +236,7 @@ func (r *Member) claimFromVoters(ctx context.Context, claims []holders.Claim) {
 			answers = append(answers, holders.Claimed{Occurrence: c.Occurrence, Grant: holders.Postponed})
 		}
 	}
-	for _, answer := range answers {
-		switch {
-		case answer.Grant == holders.Granted:
-			r.members.Take(exchange.Progress{Occurrence: answer.Occurrence, Phase: exchange.Taken})
-		case answer.Grant == holders.Refused && answer.By != "":
-			r.members.Taken(answer.Occurrence, answer.By)
-		}
-		select {
-		case r.granted <- answer:
-		case <-ctx.Done():
-			return
-		}
-	}
+	r.members.Decided(answers)
 }
 
 // Leaves reports whether other members must still be notified that this member leaves. It then

@@ -85,7 +85,6 @@ type Contents struct {
 	Done      []func()  // run on the goroutine of the member
 
 	Effects []holders.Effect // of the engine
-	Taken   []holders.Mark   // see Ring.Taken
 }
 
 // New makes the inbox of a member.
