@@ -117,43 +117,31 @@ type Snapshot struct {
 
 // View is a member in a Snapshot.
 type View struct {
-	ID, Name, Version string
-	Address, Link     string // host:port
-	State             State
-	Changed           time.Time // when State changed
-	Since             time.Time // when it joined
-	Part              meta.Part
-	Labels            map[string]string
-	Weight            float64
-	Measured          bool // Offset is known
-	Offset            time.Duration
-	Trip              time.Duration // last measured round trip
-	Skewed            bool          // its clock is wrong enough to need correction
-	Lacks             []job.Key     // this host's ring jobs for which it does not hold the same entry
-	Extra             []job.Key     // its ring jobs that this host lacks, the first thousand
-	Foreign           []job.Key     // this host's ring jobs of which it claims occurrences without holding the same entry
-	Pending           bool          // its jobs are being requested
-	Trouble           string        // why that request failed
-	Load              int
-	Keys              []uint32 // fingerprints of its keys; it encrypts with the first
-	Rules             meta.Rules
+	ID string
+	meta.Meta
+	Address, Link string // host:port
+	State         State
+	Changed       time.Time // when State changed
+	Offset        time.Duration
+	Trip          time.Duration // last measured round trip
+	Skewed        bool          // its clock is wrong enough to need correction
+	Lacks         []job.Key     // this host's ring jobs for which it does not hold the same entry
+	Extra         []job.Key     // its ring jobs that this host lacks, the first thousand
+	Foreign       []job.Key     // this host's ring jobs of which it claims occurrences without holding the same entry
+	Pending       bool          // its jobs are being requested
+	Trouble       string        // why that request failed
+	Load          int
 }
 
-// Equal reports whether the member holds the same ring jobs, as far as is known.
-func (v *View) Equal() bool { return len(v.Lacks) == 0 && len(v.Extra) == 0 && !v.Pending }
-
 func (m *member) view(r *roster.Roster) View {
-	offset, measured := m.samples.Offset()
+	offset, _ := m.samples.Offset()
 	_, settled := m.settled(r)
-	e := m.membership()
+	last := m.samples.Last()
 	return View{
-		ID: m.id, Name: m.meta.Name, Version: m.meta.Version,
-		Address: m.addr.String(), Link: m.peer().Addr,
-		State: m.state, Changed: m.changed, Since: m.meta.Since, Part: m.meta.Part,
-		Labels: e.Labels, Weight: e.Weight,
-		Measured: measured, Offset: offset, Trip: m.samples.Last().Trip, Skewed: offset.Abs() > clocks.SkewShown,
-		Lacks: slices.SortedFunc(maps.Keys(e.Lacks), job.Key.Compare), Extra: m.diff.Extra, Foreign: m.foreignJobs(), Pending: !settled, Trouble: m.trouble,
-		Load: m.samples.Last().Load, Keys: m.meta.Keys, Rules: m.meta.Rules,
+		ID: m.id, Meta: m.meta, Address: m.addr.String(), Link: m.peer().Addr, State: m.state, Changed: m.changed,
+		Offset: offset, Trip: last.Trip, Skewed: offset.Abs() > clocks.SkewShown,
+		Lacks: slices.SortedFunc(maps.Keys(m.diff.Lacks), job.Key.Compare), Extra: m.diff.Extra, Foreign: m.foreignJobs(), Pending: !settled, Trouble: m.trouble,
+		Load: last.Load,
 	}
 }
 

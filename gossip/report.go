@@ -1,6 +1,7 @@
 package gossip
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -105,19 +106,14 @@ func (r *Ring) snapshot() *Snapshot {
 	}
 	own := r.roster.Load()
 	s.Members = append(s.Members, View{
-		ID: r.o.ID, Name: r.o.Name, Version: r.o.Version,
-		Address: r.self.String(), Link: linkAddr(r.self, r.own.LinkPort),
-		State: Alive, Changed: r.own.Since, Since: r.own.Since, Part: r.own.Part,
-		Labels: r.o.Labels, Weight: r.o.Weight, Measured: true, Load: int(r.load.Load()), Keys: r.own.Keys, Rules: r.own.Rules,
+		ID: r.o.ID, Meta: r.own, Address: r.self.String(), Link: linkAddr(r.self, r.own.LinkPort),
+		State: Alive, Changed: r.own.Since, Load: int(r.load.Load()),
 	})
 	for _, m := range r.members {
 		s.Members = append(s.Members, m.view(own))
 	}
 	slices.SortFunc(s.Members, func(a, b View) int {
-		if c := strings.Compare(a.Name, b.Name); c != 0 {
-			return c
-		}
-		return strings.Compare(a.ID, b.ID)
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.ID, b.ID))
 	})
 	return s
 }

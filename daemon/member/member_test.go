@@ -136,7 +136,7 @@ func TestRingWithoutKeyShowsNothing(t *testing.T) {
 func TestVoterStaysWhoItIs(t *testing.T) {
 	t.Parallel()
 	view := func(id, name, address string, state gossip.State) gossip.View {
-		return gossip.View{ID: id, Name: name, Address: address, State: state}
+		return gossip.View{ID: id, Meta: meta.Meta{Name: name}, Address: address, State: state}
 	}
 	for _, c := range []struct {
 		what, voter, before, want string
@@ -164,7 +164,7 @@ func TestChronicleForgetsWhoIsNoMember(t *testing.T) {
 	var c ringHistory
 	now := time.Now()
 	for n := range 50 {
-		m := gossip.View{ID: fmt.Sprint("m", n), Name: "x", State: gossip.Alive}
+		m := gossip.View{ID: fmt.Sprint("m", n), State: gossip.Alive}
 		c.note(&m, now)
 	}
 	c.forget(&gossip.Snapshot{Members: []gossip.View{{ID: "m7"}}})

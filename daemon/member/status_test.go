@@ -20,7 +20,7 @@ func TestChronicleTellsOfHandovers(t *testing.T) {
 	var c ringHistory
 	c.shares = map[string]int{"a": 44}
 	member := func(state gossip.State, part meta.Part) *gossip.View {
-		return &gossip.View{ID: "a", Name: "db-02", State: state, Part: part}
+		return &gossip.View{ID: "a", Meta: meta.Meta{Name: "db-02", Part: part}, State: state}
 	}
 	for _, step := range []struct {
 		m    *gossip.View
@@ -113,7 +113,7 @@ func TestForeignClaimsAreProblems(t *testing.T) {
 		"n1 claims occurrences of job nightly without holding the entry":                  {key},
 		"n1 claims occurrences of job nightly and 2 other jobs without holding the entry": {key, {1}, {2}},
 	} {
-		got := foreignClaims(&gossip.View{Name: "n1", State: gossip.Alive, Foreign: keys}, e.View())
+		got := foreignClaims(&gossip.View{Meta: meta.Meta{Name: "n1"}, State: gossip.Alive, Foreign: keys}, e.View())
 		if len(got) != min(len(keys), 1) || len(got) == 1 && (!strings.HasPrefix(got[0].What, want) || got[0].Fix == "") {
 			t.Errorf("%d jobs: got %+v, want %q", len(keys), got, want)
 		}
