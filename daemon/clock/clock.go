@@ -56,19 +56,29 @@ func openTimer(clockid int) (*os.File, error) {
 // Now reads the clocks.
 func (c *Clock) Now() job.Moment { return read() }
 
-// read drops the monotonic part of Go's time: the difference of two instants must follow the wall
-// clock, even if it was set in between.
-func read() job.Moment {
-	var up, awake unix.Timespec
-	err := errors.Join(unix.ClockGettime(unix.CLOCK_MONOTONIC, &awake), unix.ClockGettime(unix.CLOCK_BOOTTIME, &up))
-	if err != nil {
-		panic(fmt.Sprintf("read boot time: %v", err)) // every kernel that Go runs on has both
+// mostBetween is how far apart the readings of a Moment may be.
+const mostBetween = 250 * time.Millisecond
+
+// read reads the clocks.
+func read() job.Moment { return readFrom(gettime) }
+
+// readFrom reads all clocks again if the thread was stopped between two readings: the time that the
+// thread did not run would count as a suspend of the host, or as a change of the wall clock.
+func readFrom(clock func(id int32) time.Duration) job.Moment {
+	for {
+		up, awake, wall := clock(unix.CLOCK_BOOTTIME), clock(unix.CLOCK_MONOTONIC), clock(unix.CLOCK_REALTIME)
+		if clock(unix.CLOCK_BOOTTIME)-up < mostBetween {
+			return job.Moment{Wall: time.Unix(0, int64(wall)).UTC(), Up: up, Slept: up - awake}
+		}
 	}
-	return job.Moment{
-		Wall:  time.Now().Round(0).UTC(),
-		Up:    time.Duration(up.Nano()),
-		Slept: time.Duration(up.Nano() - awake.Nano()),
+}
+
+func gettime(id int32) time.Duration {
+	var at unix.Timespec
+	if err := unix.ClockGettime(id, &at); err != nil {
+		panic(fmt.Sprintf("read clock %d: %v", id, err)) // every kernel that Go runs on has them
 	}
+	return time.Duration(at.Nano())
 }
 
 // Alarm sets the alarm to an instant of the wall clock, and replaces the previous one; an instant
