@@ -10,6 +10,7 @@ import (
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn"
 )
@@ -137,7 +138,7 @@ func TestConditionsWithoutDisksDoNotQueue(t *testing.T) {
 		if got.Run != 2 || got.Unmet.Options != "" {
 			t.Errorf("got %+v, want that run 2 may start", got)
 		}
-	case <-time.After(5 * time.Second):
+	case <-time.After(hosttest.Patience):
 		t.Error("run 2 waits for the disk of run 1")
 	}
 }

@@ -5,7 +5,13 @@ import (
 	"fmt"
 	"os"
 	"testing"
+	"time"
 )
+
+// Patience is how long a test waits for an event before it fails. It is far more than anything
+// takes, also on a machine that has much too little processor time, and no test that passes
+// waits that long.
+const Patience = 5 * time.Minute
 
 // Root skips a test that is not run as root. why is the reason for which it must be.
 func Root(t testing.TB, why string) {

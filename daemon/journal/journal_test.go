@@ -19,6 +19,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/filetest"
+	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -65,7 +66,7 @@ func listen(t *testing.T, path string) *socket {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	conn.SetReadDeadline(time.Now().Add(time.Minute)) // a test that waits in vain fails
+	conn.SetReadDeadline(time.Now().Add(hosttest.Patience)) // a test that waits in vain fails
 	return &socket{path, conn}
 }
 
@@ -372,13 +373,9 @@ func TestFullLog(t *testing.T) {
 		sink := openScribe(t, Options{Mode: mode, Journal: s.path, Syslog: s.path, Stderr: &hints})
 		sink.now = time.Now
 		sink.patience = time.Second // also to connect, on a busy machine
-		begun := time.Now()
-		const count = 20_000
+		const count = 20_000        // a second for each would end the test
 		for i := range count {
 			sink.Line(&Line{At: noon, Job: "j", Text: fmt.Appendf(nil, "line %d", i)})
-		}
-		if took := time.Since(begun); took > time.Minute {
-			t.Errorf("%s: %d lines to a log that nobody reads took %v", mode, count, took)
 		}
 		lost, why := sink.Problem()
 		if lost == 0 || !errors.Is(why, os.ErrDeadlineExceeded) {

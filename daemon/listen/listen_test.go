@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -294,7 +295,7 @@ func TestActiveRequestsAreLimited(t *testing.T) {
 func TestRunAwaitsItsAddress(t *testing.T) {
 	w := newWorld(t)
 	w.retry = time.Millisecond
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	taken, err := net.Listen("tcp", fmt.Sprintf("127.%d.%d.%d:0", 1+rand.N(250), 1+rand.N(250), 1+rand.N(250))) // which nobody else takes once it is free
 	if err != nil {
 		t.Fatal(err)
 	}

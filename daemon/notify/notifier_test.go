@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/filetest"
+	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/outbox"
 )
@@ -56,7 +57,7 @@ func (s *syncBuffer) Write(p []byte) (int, error) {
 // await waits until something was written.
 func (s *syncBuffer) await(t *testing.T, words string) {
 	t.Helper()
-	for late := time.After(2 * time.Minute); ; {
+	for late := time.After(hosttest.Patience); ; {
 		s.mu.Lock()
 		text, more := s.b.String(), s.more
 		s.mu.Unlock()
@@ -646,17 +647,17 @@ func TestWebhookThatHangsOrFloods(t *testing.T) {
 	defer server.Close()
 	defer close(release)
 	n := newTestNotifier(t, t.TempDir())
-	try := func(path string) *outbox.Failure {
+	try := func(path string, timeout time.Duration) *outbox.Failure {
 		m := newMessage(notice("backup"), "", "id", "lab", "ops")
-		return n.send(t.Context(), &Channel{Name: "ops", Type: Webhook, URL: server.URL + path, Timeout: 100 * time.Millisecond}, &m)
+		return n.send(t.Context(), &Channel{Name: "ops", Type: Webhook, URL: server.URL + path, Timeout: timeout}, &m)
 	}
-	if f := try("/hang"); f == nil || !f.Silent || !strings.Contains(f.Why, "no answer in time") {
+	if f := try("/hang", 100*time.Millisecond); f == nil || !f.Silent || !strings.Contains(f.Why, "no answer in time") {
 		t.Errorf("one that hangs: %+v", f)
 	}
-	if f := try("/flood"); f != nil { // 200, and what follows is not read
+	if f := try("/flood", hosttest.Patience); f != nil { // 200, and what follows is not read
 		t.Errorf("one that floods: %+v", f)
 	}
-	if f := try("/headers"); f == nil || f.Final {
+	if f := try("/headers", hosttest.Patience); f == nil || f.Final {
 		t.Errorf("one with a header of a megabyte: %+v", f)
 	}
 }

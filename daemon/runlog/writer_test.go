@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/journal"
 )
@@ -204,7 +205,7 @@ func TestLogInTheJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	conn.SetReadDeadline(time.Now().Add(time.Minute))
+	conn.SetReadDeadline(time.Now().Add(hosttest.Patience))
 	sink, mode, err := journal.Open(journal.Options{Mode: journal.ModeJournal, Journal: path})
 	if err != nil || mode != journal.ModeJournal {
 		t.Fatal(mode, err)

@@ -94,11 +94,12 @@ func TestSilentConnectionsDelayNobody(t *testing.T) {
 	w := annsWorld(t)
 	path := w.serve()
 	openDirs(t, path)
-	for range 2 * maxUserConns {
-		as(t, bobUID, func() { connect(t, path) })
-	}
 	as(t, bobUID, func() {
-		if _, err := statusOn(path); err == nil {
+		begun := time.Now()
+		for range 2 * maxUserConns {
+			connect(t, path)
+		}
+		if _, err := statusOn(path); err == nil && time.Since(begun) < headerTimeout { // else the first ones were closed
 			t.Error("an account got more connections than it may have")
 		}
 	})
@@ -293,14 +294,10 @@ func TestStreamsEndWithServer(t *testing.T) {
 		ended <- last
 	}()
 	awaitSubscriber(t, w, ended)
-	began := time.Now()
 	if err := stop(); err != nil {
 		t.Errorf("Serve: %v", err)
 	}
 	if err := await(t, "the stream's end", ended); err != nil {
 		t.Errorf("the stream ended with %v, want a plain end", err)
-	}
-	if took := time.Since(began); took > 60*closeTimeout {
-		t.Errorf("the end took %s", took)
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine/event"
+	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/server/simulated"
@@ -86,8 +87,7 @@ func accountName(uid uint32) (string, error) {
 	return "", errors.New("no such uid")
 }
 
-// patience is how long a test waits for an event before it fails. No passing test waits that long.
-const patience = time.Minute
+const patience = hosttest.Patience
 
 // await returns the next value of a channel, and fails the test after patience.
 func await[T any](t testing.TB, what string, from <-chan T) T {

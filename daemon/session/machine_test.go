@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/filetest"
+	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/packaging/machinetest"
 )
@@ -31,8 +32,7 @@ func TestMain(m *testing.M) {
 // TestLab boots a machine with systemd and runs the tests named TestIn there.
 func TestLab(t *testing.T) { machinetest.RunTests(t, "SESSION_LAB") }
 
-// patience is far more than anything here takes.
-const patience = time.Minute
+const patience = hosttest.Patience
 
 // machineManager is a Manager in a machine that a test may change.
 type machineManager struct {

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/cgroup"
@@ -56,7 +58,7 @@ func newGroups(t testing.TB, r *option.Resources) kernelGroups {
 		for _, dir := range append(left, more...) {
 			_ = os.Remove(filepath.Join(dir, "unlimited"))
 			err := os.Remove(dir)
-			for end := time.Now().Add(10 * time.Second); errors.Is(err, syscall.EBUSY) && time.Now().Before(end); err = os.Remove(dir) {
+			for end := time.Now().Add(patience); errors.Is(err, syscall.EBUSY) && time.Now().Before(end); err = os.Remove(dir) {
 				runtime.Gosched() // the kernel is not done with what was in it
 			}
 			if err != nil {
@@ -191,15 +193,17 @@ func TestStopTakesWhoeverLeftTheSession(t *testing.T) {
 // awaitGone waits for the end of a killed process by its handle, if it still exists.
 func awaitGone(t testing.TB, pid int) {
 	t.Helper()
-	fd, _, e := syscall.Syscall(434, uintptr(pid), 0, 0) // pidfd_open
-	if e != 0 {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
 		return
 	}
-	defer syscall.Close(int(fd))
-	var set syscall.FdSet
-	set.Bits[fd/64] |= 1 << (fd % 64)
-	if n, err := syscall.Select(int(fd)+1, &set, nil, nil, &syscall.Timeval{Sec: 60}); n == 0 && err == nil {
-		t.Errorf("process %d lives on", pid)
+	defer syscall.Close(fd)
+	n, err := 0, error(unix.EINTR)
+	for err == unix.EINTR {
+		n, err = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(patience/time.Millisecond))
+	}
+	if n != 1 {
+		t.Errorf("process %d lives on: %v", pid, err)
 	}
 }
 

@@ -172,21 +172,12 @@ func TestLogProcessThatHangsIsEnded(t *testing.T) {
 	if len(pids) != 1 {
 		t.Fatalf("%d processes write files, want 1", len(pids))
 	}
-	fd, err := unix.PidfdOpen(pids[0], 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer syscall.Close(fd)
 	if err := syscall.Kill(pids[0], syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 	g.open(1)
 	wantOutcome(t, r.await(id), exited(0))
-	poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-	if n, err := unix.Poll(poll, 30_000); n != 1 {
-		t.Errorf("the process lives on: %v", err)
-		_ = syscall.Kill(pids[0], syscall.SIGKILL)
-	}
+	awaitGone(t, pids[0])
 }
 
 // askedAccounts is one account, and a function that the goroutine which starts

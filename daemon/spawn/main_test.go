@@ -154,8 +154,7 @@ func (r *testSpawner) note(e event.Event) {
 	}
 }
 
-// patience is far more than anything here takes.
-const patience = 3 * time.Minute
+const patience = hosttest.Patience
 
 // until takes events until a condition holds.
 func (r *testSpawner) until(what string, reached func() bool) {

@@ -124,7 +124,7 @@ func TestRunLeavesNothingBehind(t *testing.T) {
 	}
 	r.until("the ends", func() bool { return len(r.ended) == 40 })
 	r.stop()
-	if got := openFiles(t); got != files {
+	if got := openFiles(t); got > files { // fewer if the garbage collector has closed some of an earlier test
 		t.Errorf("%d files are open after Run, %d before", got, files)
 	}
 	// The caller of Run may still be about to return.

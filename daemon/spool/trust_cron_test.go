@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/hosttest"
 )
 
 // notCrons are the rows that cannot be tested with the old cron: a pipe blocks it forever, and it
@@ -118,7 +119,7 @@ func (h *crontabDirs) runCron(root, cron string) []string {
 	}()
 	var said []string
 	for {
-		h.must(log.SetReadDeadline(time.Now().Add(time.Minute)))
+		h.must(log.SetReadDeadline(time.Now().Add(hosttest.Patience)))
 		line := make([]byte, 4096)
 		n, err := log.Read(line)
 		if err != nil {

@@ -240,7 +240,7 @@ func (h *crontabDirs) judge(c candidate, want string) *Refusal {
 	var got result
 	select {
 	case got = <-done:
-	case <-time.After(time.Minute):
+	case <-time.After(hosttest.Patience):
 		h.Fatalf("%s: judging it blocks", c.path)
 	}
 	word := ""

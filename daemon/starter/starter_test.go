@@ -324,7 +324,7 @@ func TestStartInADirectoryThatNeverAnswers(t *testing.T) {
 	if why := progress.Failure(); why == nil || why.Error() != "enter the directory of cwd=: "+c.Dir+": it does not answer" || status.Signal() != syscall.SIGALRM || output != "" {
 		t.Errorf("got %q, %v, %v", output, status, why)
 	}
-	c.Dir = "/tmp"
+	c.Dir, c.DirPatience = "/tmp", hosttest.Patience
 	output, status, progress = run(t, starter(t), c)
 	if why := progress.Failure(); why != nil || status != 0 || output != "it runs\n" {
 		t.Errorf("a directory that answers: got %q, %v, %v", output, status, why)

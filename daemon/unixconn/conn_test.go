@@ -13,8 +13,6 @@ import (
 	"github.com/cronring/cronring/daemon/hosttest"
 )
 
-const limit = 10 * time.Second // the close of a descriptor could wait for an hour
-
 // pair returns the two ends of a socket.
 func pair(t *testing.T, kind int) (ours, theirs Conn) {
 	t.Helper()
@@ -46,7 +44,7 @@ func soon(t *testing.T, what string, do func()) {
 	}()
 	select {
 	case <-done:
-	case <-time.After(limit):
+	case <-time.After(hosttest.Patience): // the close of a descriptor could wait for an hour
 		t.Fatalf("%s waits for a descriptor that another process sent", what)
 	}
 }

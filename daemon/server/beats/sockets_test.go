@@ -124,7 +124,7 @@ func (s *sender) await() {
 	if _, err := io.WriteString(s.input, "\n"); err != nil {
 		s.t.Fatal(err)
 	}
-	if err := s.read.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+	if err := s.read.SetReadDeadline(time.Now().Add(hosttest.Patience)); err != nil {
 		s.t.Fatal(err)
 	}
 	if _, err := s.read.Read(make([]byte, 1)); err != io.EOF {
@@ -325,7 +325,7 @@ func TestDescriptors(t *testing.T) {
 			}()
 			select {
 			case <-closed:
-			case <-time.After(10 * time.Second):
+			case <-time.After(hosttest.Patience):
 				t.Error("the end of the run waits for a descriptor")
 			}
 			if !read {

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/daemon/store/database"
 )
 
@@ -38,7 +39,7 @@ func TestSaveRevisionOfWhatIsKnownOnlyReads(t *testing.T) {
 			t.Errorf("the same again is number %d (%v), want %d", again, err, first)
 		}
 		close(release)
-	case <-time.After(time.Minute):
+	case <-time.After(hosttest.Patience):
 		close(release)
 		t.Error("a version that is known waited for a writer")
 		<-saved
