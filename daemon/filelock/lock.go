@@ -12,7 +12,7 @@ import (
 )
 
 // lastFork is how long a lock may outlive its process.
-const lastFork = 2 * time.Second
+const lastFork = 10 * time.Second
 
 // Lock takes a lock on a file that begins with the PID of the last holder, with a function that does
 // not wait. If a daemon is killed just when it forks, the new process holds its locks until it
