@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/hosttest"
 )
 
 // flooder is the user whose requests flood the daemon; every host has it.
@@ -130,7 +131,7 @@ func TestFloodOfListsStaysWithinMemory(t *testing.T) {
 // returns the durations of the requests in ascending order.
 func askAsRoot(t *testing.T, c *api.Client, enough <-chan struct{}) (lags []time.Duration) {
 	t.Helper()
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 3*time.Minute, errors.New("the flood read too little within three minutes"))
+	ctx, cancel := context.WithTimeoutCause(t.Context(), hosttest.Patience, errors.New("the flood read too little"))
 	defer cancel()
 	for {
 		begun := time.Now()
@@ -167,12 +168,12 @@ func awaitFiles(t *testing.T, pid, want int) {
 	t.Helper()
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
-	limit := time.After(10 * time.Second)
+	limit := time.After(hosttest.Patience)
 	for openFiles(t, pid) > want {
 		select {
 		case <-ticker.C:
 		case <-limit:
-			t.Fatalf("10 s after the callers disconnected, the daemon has %d files open, want %d", openFiles(t, pid), want)
+			t.Fatalf("after the callers disconnected, the daemon has %d files open, want %d", openFiles(t, pid), want)
 		}
 	}
 }

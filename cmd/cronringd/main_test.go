@@ -19,6 +19,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/groups"
+	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/daemon/shim"
 	"github.com/cronring/cronring/daemon/spawn"
 	"github.com/cronring/cronring/daemon/watchfiles"
@@ -140,7 +141,7 @@ func (d *running) read(r io.Reader, each func(string), end func()) {
 // await reads standard output until a line has all of the words.
 func (d *running) await(words ...string) string {
 	d.t.Helper()
-	limit := time.After(3 * time.Minute)
+	limit := time.After(hosttest.Patience)
 	for {
 		select {
 		case line, ok := <-d.lines:
@@ -151,7 +152,7 @@ func (d *running) await(words ...string) string {
 				return line
 			}
 		case <-limit:
-			d.t.Fatalf("no line with %q came within three minutes", words)
+			d.t.Fatalf("no line with %q came", words)
 		}
 	}
 }

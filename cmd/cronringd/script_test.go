@@ -15,6 +15,7 @@ import (
 
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/daemon/sandbox"
 )
 
@@ -70,7 +71,7 @@ func TestScripts(t *testing.T) {
 // awaitFile is the script command "await": it waits until there is a file.
 func awaitFile(ts *testscript.TestScript, _ bool, args []string) {
 	path := ts.MkAbs(args[0])
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(hosttest.Patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if _, err := os.Stat(path); err == nil {
 			return
 		}
@@ -84,7 +85,7 @@ func awaitAnswer(ts *testscript.TestScript, _ bool, _ []string) {
 	client := api.Dial(ts.Getenv("CRONRING_SOCKET"))
 	defer client.Close()
 	var err error
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+	for end := time.Now().Add(hosttest.Patience); time.Now().Before(end); {
 		var s api.Status
 		if s, err = client.Status(context.Background()); err == nil && s.Jobs > 0 {
 			return
