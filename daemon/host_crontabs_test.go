@@ -215,6 +215,7 @@ func TestALoadIsOneLineOfTheLog(t *testing.T) {
 	h.start()
 	h.write("etc/cron.d/last", "0 0 1 1 * root true\n")
 	h.reload()
+	h.said("crontabs read", h.path("etc/cron.d/last"))
 	want := []string{
 		fmt.Sprintf("crontabs=\"%[1]s/t00 %[1]s/t01 %[1]s/t02 and 47 more\" count=50 entries=100 gone=0", h.path("etc/cron.d")),
 		"crontabs=" + h.path("etc/cron.d/last") + " count=1 entries=1 gone=0",

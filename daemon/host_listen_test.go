@@ -3,6 +3,7 @@ package daemon
 import (
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -144,7 +145,7 @@ func TestHostListensForWebhooks(t *testing.T) {
 func TestHostWhoseAddressIsTakenRunsJobs(t *testing.T) {
 	t.Parallel()
 	h := newTestHost(t)
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	taken, err := net.Listen("tcp", fmt.Sprintf("127.%d.%d.%d:0", 1+rand.N(250), 1+rand.N(250), 1+rand.N(250))) // which nobody else takes once it is free
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -93,23 +93,24 @@ func TestHostMailsFromACrontabByName(t *testing.T) {
 func TestHostTellsOfAnOddDuration(t *testing.T) {
 	t.Parallel()
 	h := newTestHost(t)
-	gate := h.fifo("gate")
+	gate, slow := h.fifo("gate"), h.fifo("is-slow")
 	all := h.withHook()
 	h.channels("[channel.ops]\ntype = \"command\"\nuser = \"ann\"\ncommand = [\"" + h.path("hook") + "\"]\n")
 	h.write("etc/crontab", "#@ name=j every=1s overlap=skip notify=ops notify-on=odd\n"+
-		"* * * * * root test ! -e "+h.path("slow")+" || read x <"+gate.Name()+"\n")
+		"* * * * * root test ! -e "+h.path("slow")+" || { echo >"+slow.Name()+"; read x <"+gate.Name()+"; }\n")
 	h.start()
 	w := h.watch()
-	ended := func(r job.Record) bool { return r.Kind == job.Ended && r.Run.OK() }
+	var longest time.Duration
 	for range usual.Fewest {
-		w.await("a success", ended)
+		r := w.await("a success", func(r job.Record) bool { return r.Kind == job.Ended && r.Run.OK() }).Run
+		longest = max(longest, r.Ended.Sub(r.Started))
 	}
 	h.write("slow", "")
-	slow := w.await("a start", func(r job.Record) bool {
-		_, err := os.Stat(h.path("slow"))
-		return r.Kind == job.Started && err == nil
-	})
-	w.await("occurrences beside the slow run", func(r job.Record) bool { return r.Decision == job.DecideSkip && r.At.Sub(slow.At) > 3*time.Second })
+	if _, err := slow.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	odd := time.Now().Add(3*time.Second + 10*longest)
+	w.await("occurrences beside the slow run", func(r job.Record) bool { return r.Decision == job.DecideSkip && r.At.After(odd) })
 	h.open(gate, 1)
 	one := next(t, all)
 	if text := one.message.Text; one.message.On != job.OnOdd || !strings.Contains(text, "That is odd: the median of its last ") || !strings.Contains(text, "(MAD) of ") {
@@ -234,11 +235,13 @@ func TestHostTellsOfAStreakOnce(t *testing.T) {
 	for range 3 {
 		records.await("a failure", ended(false))
 	}
+	h.said("level=WARN", "on=fail", "job=ann/flaky")
 	first := next(t, all)
 	h.write("mended", "")
 	for range 3 {
 		records.await("a success", ended(true))
 	}
+	h.said("level=INFO", "on=recover", "job=ann/flaky")
 	second := next(t, all)
 	h.stop()
 	if n := len(all); n > 0 {

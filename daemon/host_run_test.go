@@ -143,7 +143,7 @@ func newTestHost(t testing.TB) *testHost {
 	}
 	root := t.TempDir()
 	t.Cleanup(func() { // jobs that outlive the daemon may still create files in it
-		for end := time.Now().Add(10 * time.Second); os.RemoveAll(root) != nil && time.Now().Before(end); {
+		for end := time.Now().Add(hostPatience); os.RemoveAll(root) != nil && time.Now().Before(end); {
 		}
 	})
 	for _, dir := range []string{filepath.Dir(root), root} {
@@ -273,8 +273,7 @@ func (h *testHost) open(gate *os.File, n int) {
 	}
 }
 
-// hostPatience is far more than anything here takes.
-const hostPatience = 2 * time.Minute
+const hostPatience = hosttest.Patience
 
 // launch starts a daemon, without waiting for it.
 func (h *testHost) launch() {
@@ -491,7 +490,20 @@ func (h *testHost) follow(id job.RunID, enough func(text string) bool) (text str
 	return "", false
 }
 
-// printed waits until a run has printed a text.
+// process waits until the daemon has written down the start of a run, which can be after the run's
+// first output, and returns its process.
+func (h *testHost) process(id job.RunID) int {
+	h.t.Helper()
+	for end := time.Now().Add(hostPatience); time.Now().Before(end); {
+		if r, err := h.client.OneRun(h.context(), id.String()); err == nil && r.PID > 1 {
+			return r.PID
+		}
+	}
+	h.t.Fatalf("run %d has no process", id)
+	return 0
+}
+
+// printed waits until a run has printed a text, and its start is written down.
 func (h *testHost) printed(id job.RunID, want string) {
 	h.t.Helper()
 	got, ended := h.follow(id, func(text string) bool { return strings.Contains(text, want) })
@@ -499,6 +511,7 @@ func (h *testHost) printed(id job.RunID, want string) {
 		r, _ := h.client.OneRun(h.context(), id.String())
 		h.t.Fatalf("run %d ended (%v) and printed %q, want %q in it", id, r.Outcome, got, want)
 	}
+	h.process(id)
 }
 
 // ended waits for the end of a run and returns it with all that it printed.

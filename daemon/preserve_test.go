@@ -35,9 +35,11 @@ func TestPowerLossLeavesOutput(t *testing.T) {
 			t.Fatal("no copy of the output was made")
 		}
 	}
+	process := h.process(run)
 	h.signal(syscall.SIGKILL)
-	h.cmd.Wait()
+	h.wait()
 	h.open(gate, 1)
+	gone(t, process)
 	if err := os.RemoveAll(h.path("run/cronring")); err != nil {
 		t.Fatal(err)
 	}
