@@ -17,6 +17,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/filetest"
+	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -37,8 +38,7 @@ type daemonRing struct {
 	stops    []stop
 }
 
-// patience bounds how long a test waits for anything.
-const patience = 2 * time.Minute
+const patience = hosttest.Patience
 
 // newDaemonRing starts n daemons with the same table. Its first job starts every second.
 func newDaemonRing(t *testing.T, mode string, n, jobs int) *daemonRing {
