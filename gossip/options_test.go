@@ -81,15 +81,28 @@ func TestKeyringInstalled(t *testing.T) {
 	}
 }
 
+// freePort listens on a TCP port whose UDP port no other process has.
+func freePort(t *testing.T) net.Listener {
+	t.Helper()
+	for {
+		streams, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if packets, err := net.ListenPacket("udp", streams.Addr().String()); err == nil {
+			packets.Close()
+			return streams
+		}
+		streams.Close()
+	}
+}
+
 // TestRingOverSockets is two members over real sockets.
 func TestRingOverSockets(t *testing.T) {
 	t.Parallel()
 	board := &switchboard{handlers: make(map[string]map[string]link.Handler)}
 	start := func(id string, seeds ...string) *Ring {
-		streams, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		streams := freePort(t)
 		r, err := New(Options{
 			Ring: "test", ID: id, Name: id, Weight: 1, Keys: [][]byte{key(1)}, Dir: t.TempDir(), Bind: streams.Addr().String(),
 			Streams: func() (net.Listener, error) { return streams, nil },

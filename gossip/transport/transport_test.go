@@ -1,9 +1,11 @@
 package transport
 
 import (
+	"errors"
 	"io"
 	"net"
 	"net/netip"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -11,15 +13,20 @@ import (
 // openTransport makes a transport on a free port of the loopback.
 func openTransport(t *testing.T) *Transport {
 	t.Helper()
-	streams, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for {
+		streams, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := New(streams.Addr().String(), "", streams)
+		if errors.Is(err, syscall.EADDRINUSE) {
+			continue // another process has the UDP port
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
 	}
-	c, err := New(streams.Addr().String(), "", streams)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
 }
 
 // TestCarrier sends over real sockets of the loopback.
