@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -36,6 +37,9 @@ type Options struct {
 func Run(ctx context.Context, o Options) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	changed := make(chan os.Signal, 1)
+	signal.Notify(changed, unix.SIGWINCH) // before newModel reads the size
+	defer signal.Stop(changed)
 	m := newModel(ctx, o)
 	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out),
 		tea.WithoutRenderer(), tea.WithFPS(1), tea.WithColorProfile(o.Look.profile))
@@ -44,9 +48,10 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	go m.feed.run(ctx)
-	go watchSize(ctx, o.Out, p.Send)
+	go watchSize(ctx, o.Out, changed, p.Send)
 	_, err = p.Run()
 	m.renderer.release()
+	m.saves.Wait()
 	switch {
 	case m.fault != "":
 		return errors.New("the dashboard is at fault, and has ended: " + m.fault)
@@ -73,6 +78,7 @@ type model struct {
 	palette  *palette
 	renderer *renderer
 	state    string // directory of what is kept for the next time; empty: nothing is
+	saves    sync.WaitGroup
 
 	canvas  *canvas.Canvas
 	shown   *canvas.Canvas // on the terminal; of no size: unknown
@@ -117,10 +123,7 @@ func sizeOf(f *os.File) (resized, bool) {
 }
 
 // watchSize reports each possible change of the terminal's size.
-func watchSize(ctx context.Context, f *os.File, send func(tea.Msg)) {
-	changed := make(chan os.Signal, 1)
-	signal.Notify(changed, unix.SIGWINCH)
-	defer signal.Stop(changed)
+func watchSize(ctx context.Context, f *os.File, changed <-chan os.Signal, send func(tea.Msg)) {
 	for {
 		select {
 		case <-changed:
@@ -322,11 +325,11 @@ func (m *model) one(o shell.Order) tea.Cmd {
 			return nil
 		}
 	case screen.Keep:
-		return func() tea.Msg { return saved{writeJSON(m.state, viewsFile, e.Views)} }
+		m.save(viewsFile, e.Views)
 	case screen.Remember:
-		return func() tea.Msg { return saved{writeJSON(m.state, recentFile, e.Commands)} }
+		m.save(recentFile, e.Commands)
 	case screen.Welcomed:
-		return func() tea.Msg { return saved{writeJSON(m.state, hintsFile, true)} }
+		m.save(hintsFile, true)
 	case screen.Mouse:
 		m.renderer.point(e.On)
 	case screen.Notify:
@@ -343,4 +346,9 @@ func (m *model) one(o shell.Order) tea.Cmd {
 		return tea.Quit
 	}
 	return nil
+}
+
+// save writes a file, which is complete when Run returns: a command of Bubble Tea may be lost at the end.
+func (m *model) save(name string, v any) {
+	m.saves.Go(func() { m.requests.send(saved{writeJSON(m.state, name, v)}) })
 }
