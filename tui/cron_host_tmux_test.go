@@ -28,7 +28,7 @@ rm -f /etc/cron.d/*
 cp "$1/crontab" /etc/crontab
 echo "@weekly old-backup" >/var/spool/cron/crontabs/root
 chmod 600 /var/spool/cron/crontabs/root
-echo "$(date -d '-5 minutes' '+%b %e %H:%M:01') db CRON[7]: (root) CMD (run-orders)" >/var/log/syslog
+echo "$(date -d '-330 minutes' '+%b %e %H:%M:01') db CRON[7]: (root) CMD (run-orders)" >/var/log/syslog
 export PATH="$1/bin:$PATH"
 if [ -p "$1/start" ]; then
 	(read go <"$1/start"; mkdir -m 755 /run/cronring; exec daemon "$1") >"$1/log" 2>&1 &
@@ -58,7 +58,7 @@ func TestTerminalOfAHostWithCron(t *testing.T) {
 	x.typing("orders")
 	x.keys("Enter", "r")
 	x.wait("run: it needs cronringd, which does not run on this host")
-	x.wait("cron started it 5m")
+	x.wait("cron started it 5h")
 	x.keys("w")
 	x.wait("none runs here: another cron runs the job")
 	x.keys("Escape")

@@ -47,7 +47,7 @@ key = "r"
 run = "false"
 `)
 	x := h.openWith([]string{"LANG=C.UTF-8", "TERM=tmux-256color", "PATH=" + filepath.Dir(program(t, "cronring")) + ":" + os.Getenv("PATH")}, 100, 30, "--job", "fine")
-	x.wait("config.toml: line 19:", "already") // the lines of a message end at any blank
+	x.wait("config.toml: line 19:", "already", ">· new  fine") // the lines of a message end at any blank
 	x.keys("L")
 	x.wait("cronring show fine", "echo all is well", "from "+h.table+", line 4", "It has ended")
 	x.keys("Escape")
