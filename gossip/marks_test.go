@@ -646,7 +646,7 @@ func TestHoldings(t *testing.T) {
 			r.add().start().Take(holders.Holdings{Holdings: entries})
 		}
 		r.agree(30*time.Second, r.members)
-		r.await(10*time.Second, "all hold the same", func() bool {
+		r.await(settleTime, "all hold the same", func() bool {
 			return !slices.ContainsFunc(r.members, func(h *testMember) bool {
 				return slices.ContainsFunc(h.Snapshot().Members, func(v View) bool { return v.Pending || len(v.Lacks)+len(v.Extra) > 0 })
 			})
