@@ -145,7 +145,7 @@ func start(t *testing.T, root string, c config, table string) *container {
 // await reads what the container prints, up to a line with all these words.
 func (x *container) await(words ...string) string {
 	x.t.Helper()
-	limit := time.After(time.Minute)
+	limit := time.After(5 * time.Minute) // on the slowest machine
 	for {
 		select {
 		case line, ok := <-x.lines:
