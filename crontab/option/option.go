@@ -115,6 +115,27 @@ func (o *Options) Text(key string) (value string) {
 	return value
 }
 
+// BuiltIn returns the value that applies if an option other than tz= is not set: in
+// the option's own syntax, or in words between parentheses.
+func (o *Options) BuiltIn(key string) string {
+	anacron := o.Period != nil
+	switch {
+	case key == "catchup" && anacron:
+		return "once"
+	case key == "overlap" && (anacron || o.OncePer != OncePerNone || o.Conditions != nil && o.Conditions.Waits()):
+		return "skip"
+	case key == "deadline" && o.Deadline > 0:
+		return timetable.DurationText(o.Deadline)
+	case key == "stop-grace":
+		return fmt.Sprintf("(%s; %s when a person stops the run)", Find(key).BuiltIn, timetable.DurationText(ManualStopGrace))
+	case key == "on-exhausted" && o.Retry > 0:
+		return "dead"
+	case key == "trigger" && o.IsStartedByEvents():
+		return "(the events of on=)"
+	}
+	return Find(key).BuiltIn
+}
+
 // Option is one key=value item as written.
 type Option struct {
 	Key, Value string
