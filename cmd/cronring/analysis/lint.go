@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,9 +13,11 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/cmd/cronring/inventory"
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/dependency"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/display"
+	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/spool"
 )
 
@@ -111,7 +114,7 @@ func CrontabsAt(a *cli.App, root string) (spool.SourceOptions, error) {
 		}
 		m = inventory.At(root, a.Now)
 	}
-	source := spool.SourceOptions{Host: m.Host, Paths: m.Paths(), Accounts: inventory.Accounts(m.Find), LSBNames: m.LSBNames()}
+	source := m.SourceOptions()
 	if root == "" {
 		c := config.Read(config.Dir)
 		source.MaxEntries = c.EntriesPerUser()
@@ -199,6 +202,18 @@ func (l *linted) host(ctx context.Context, source spool.SourceOptions, f lintFla
 		if c.Kind == spool.Loaded {
 			l.texts[c.Path] = c.Text
 		}
+	}
+}
+
+// addEdges adds errors in after= and on= across all crontabs. An unknown name may be in a
+// file that lint was not given; if all is set, there is no such file.
+func (l *linted) addEdges(crontabs []*crontab.File, all bool) {
+	for _, d := range slices.Compact(catalog.New(crontabs, nil, nil).Diagnostics()) { // once for all shards
+		if d.Code == dependency.CodeNobody && !all {
+			d.Severity = crontab.Warning
+			d.Message = strings.TrimSuffix(d.Message, ": the entry is held") + " in these files: if none is elsewhere, the entry is held"
+		}
+		l.diagnostics = append(l.diagnostics, d)
 	}
 }
 

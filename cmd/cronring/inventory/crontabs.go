@@ -11,11 +11,9 @@ import (
 	"github.com/cronring/cronring/daemon/spool"
 )
 
-// Source reads the host's tables as the daemon does.
-func (m *Machine) Source() *spool.Source {
-	return spool.OpenSource(spool.SourceOptions{
-		Host: m.Host, Paths: m.Paths(), Accounts: Accounts(m.Find), LSBNames: m.LSBNames(),
-	})
+// SourceOptions are those with which the host's crontabs are read as the daemon reads them.
+func (m *Machine) SourceOptions() spool.SourceOptions {
+	return spool.SourceOptions{Host: m.Host, Paths: m.Paths(), Accounts: accounts(m.Find), LSBNames: m.LSBNames()}
 }
 
 // LSBNames reports whether the old cron accepts the LSB's names in /etc/cron.d. The daemon
@@ -32,18 +30,18 @@ func (m *Machine) LSBNames() bool {
 	return false
 }
 
-// Accounts is a function that finds accounts.
-type Accounts func(ctx context.Context, name string) (account.Account, error)
+// accounts is a function that finds accounts.
+type accounts func(ctx context.Context, name string) (account.Account, error)
 
 // Find calls the function.
-func (f Accounts) Find(ctx context.Context, name string) (account.Account, error) {
+func (f accounts) Find(ctx context.Context, name string) (account.Account, error) {
 	return f(ctx, name)
 }
 
 // Crontabs reads the crontabs of the host in the daemon's order, followed by refused and
 // ignored files.
 func (m *Machine) Crontabs(ctx context.Context) []Crontab {
-	list := m.crontabsOf(m.Source().Scan(ctx))
+	list := m.crontabsOf(spool.OpenSource(m.SourceOptions()).Scan(ctx))
 	if m.AnacronInstalled() {
 		list = append(list, m.ownAnacrontab()...)
 	}

@@ -55,7 +55,7 @@ type shadow struct {
 func newShadow(m *inventory.Machine) *shadow {
 	return &shadow{
 		Machine: m, engine: engine.New(engine.State{}), up: sinceBoot, wait: waitUntil,
-		source: m.Source(),
+		source: spool.OpenSource(m.SourceOptions()),
 	}
 }
 
