@@ -42,32 +42,21 @@ type anacrontab struct {
 func (p *parser) readAnacrontab() {
 	for _, l := range p.Join(p.text, p.config.Family == Debian) {
 		p.Number, p.Text, p.Positions = l.Positions[0].Line, l.Text, l.Positions
-		p.readAnacronLine()
+		p.readLine()
 	}
 	p.settleHours()
 }
 
-// readAnacronLine tries blank, comment, assignment and job, in this order.
-func (p *parser) readAnacronLine() {
-	at := lex.SkipBlanks(p.Text, 0)
-	switch {
-	case at == len(p.Text):
-		p.voidBlock("a blank line follows")
-	case p.Text[at] == '#':
-		p.readAnacronComment(at)
-	case strings.IndexByte(p.Text, 0) >= 0:
-		p.block = nil
-		p.Report(strings.IndexByte(p.Text, 0), 1, "B221", "the line has a NUL byte", "delete the byte")
-	default:
-		p.lintDropped()
-		if a, ok := readAnacronSetting(p.Text, at); ok {
-			p.voidBlock("an assignment follows")
-			p.assignAnacron(a)
-			return
-		}
-		p.readAnacronJob(at)
-		p.block = nil
+// readAnacronEntry tries assignment and job, in this order.
+func (p *parser) readAnacronEntry(at int) {
+	p.lintDropped()
+	if a, ok := readAnacronSetting(p.Text, at); ok {
+		p.voidBlock("an assignment follows")
+		p.assignAnacron(a)
+		return
 	}
+	p.readAnacronJob(at)
+	p.block = nil
 }
 
 // readAnacronComment reads options in a comment, like in crontabs, but not in a
@@ -82,7 +71,7 @@ func (p *parser) readAnacronComment(at int) {
 		p.voidBlock("a comment follows")
 		return
 	}
-	p.readComment(at)
+	p.readOptions(at)
 }
 
 // lintDropped warns about a backslash within a line, which Debian's anacron

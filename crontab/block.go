@@ -7,9 +7,9 @@ import (
 	"github.com/cronring/cronring/crontab/lex"
 )
 
-// readComment reads a comment, which is a directive line if it begins with #@ and
+// readOptions reads a comment, which is a directive line if it begins with #@ and
 // a blank. #@daily without a blank is an entry that was commented out.
-func (p *parser) readComment(at int) {
+func (p *parser) readOptions(at int) {
 	if rest := p.Text[at:]; len(rest) > 2 && rest[1] == '@' && lex.IsBlank(rest[2]) {
 		if first := lex.SkipBlanks(p.Text, at+2); first < len(p.Text) {
 			p.readDirective(first)

@@ -101,8 +101,6 @@ type parser struct {
 	jobs   int     // of the entries so far
 	cost   int     // lines and options so far
 	excess *excess // not nil: the crontab exceeds its limit
-
-	hasNUL bool // somewhere in the file
 }
 
 // context is the context of an entry: assignments, defaults and options.
@@ -128,7 +126,6 @@ func newParser(name, text string, c Config) *parser {
 	if p.cache == nil {
 		p.cache = NewCache()
 	}
-	p.hasNUL = strings.IndexByte(text, 0) >= 0
 	p.Reader = p.cache.reader(name, c)
 	p.Rules = directive.Rules{
 		Roots: c.Format != User || c.Privileged, Owner: p.file.owner, User: p.file.user,
@@ -176,14 +173,18 @@ func (p *parser) readLine() {
 	switch {
 	case at == len(p.Text):
 		p.voidBlock("a blank line follows")
+	case p.Text[at] == '#' && p.config.Format == Anacron:
+		p.readAnacronComment(at)
 	case p.Text[at] == '#':
-		p.readComment(at)
-	case p.hasNUL && strings.IndexByte(p.Text, 0) >= 0:
+		p.readOptions(at)
+	case strings.IndexByte(p.Text, 0) >= 0:
 		p.block = nil
 		p.Report(strings.IndexByte(p.Text, 0), 1, "B221", "the line has a NUL byte", "delete the byte")
 	case p.cut:
 		p.block = nil
 		p.ReportLine(p.Number, "B301", "no newline at the end of the file: cron ignores this line, because it might be incomplete", "end the line with a newline")
+	case p.config.Format == Anacron:
+		p.readAnacronEntry(at)
 	default:
 		if a, ok := readAssignment(p.Text, at); ok {
 			p.voidBlock("an assignment follows")
