@@ -27,11 +27,11 @@ type progress struct {
 	line   *cli.ProgressLine
 }
 
-// withProgress calls wait, and prints meanwhile how far the runs are. An error of the
-// progress display does not affect them.
-func withProgress(ctx context.Context, a *cli.App, client *api.Client, refs []string, wait func() ([]job.Run, error)) ([]job.Run, error) {
-	if a.Quiet {
-		return wait()
+// withProgress calls start. If that waits for the runs, it prints meanwhile how far they
+// are. An error of the progress display does not affect them.
+func withProgress(ctx context.Context, a *cli.App, client *api.Client, refs []string, waits bool, start func() ([]job.Run, error)) ([]job.Run, error) {
+	if !waits || a.Quiet {
+		return start()
 	}
 	p := &progress{app: a, client: client, refs: refs, line: a.NewProgressLine()}
 	if found, err := client.History(ctx, api.Filter{Refs: refs, Limit: 1}); err == nil && len(found.Runs) > 0 {
@@ -44,7 +44,7 @@ func withProgress(ctx context.Context, a *cli.App, client *api.Client, refs []st
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	end := cli.Repeat(pace, func(time.Duration) { p.step(ctx) })
-	runs, err := wait()
+	runs, err := start()
 	cancel()
 	end()
 	p.line.Put("")
@@ -52,7 +52,7 @@ func withProgress(ctx context.Context, a *cli.App, client *api.Client, refs []st
 }
 
 // live returns the active runs that the user waits for, the oldest first. After an error,
-// which wait reports, there are none.
+// which start reports, there are none.
 func (p *progress) live(ctx context.Context) []job.Run {
 	found, err := p.client.History(ctx, api.Filter{Refs: p.refs, Live: true, Limit: 1000})
 	if err != nil {

@@ -28,13 +28,8 @@ be. With --wait the exit code is that of the first run which failed, as of run.`
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.Refs = args
 			client := a.Daemon()
-			again := func() ([]job.Run, error) { return client.Retry(cmd.Context(), r) }
-			if !r.Wait {
-				runs, err := again()
-				return endRuns(a, runs, err, false, out)
-			}
-			runs, err := withProgress(cmd.Context(), a, client, r.Refs, again)
-			return endRuns(a, runs, err, true, out)
+			runs, err := withProgress(cmd.Context(), a, client, r.Refs, r.Wait, func() ([]job.Run, error) { return client.Retry(cmd.Context(), r) })
+			return endRuns(a, runs, err, r.Wait, out)
 		},
 	}
 	a.AddPast(cmd, &r.Since, "since", "", "only jobs that failed after `T`: "+typedtime.Help)

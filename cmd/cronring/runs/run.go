@@ -63,12 +63,7 @@ waiting, not the runs, with exit code 130.`,
 
 func runJobs(a *cli.App, cmd *cobra.Command, r api.RunRequest, out *cli.Output) error {
 	client := a.Daemon()
-	start := func() ([]job.Run, error) { return client.Run(cmd.Context(), r) }
-	if !r.Wait {
-		runs, err := start()
-		return endRuns(a, runs, err, false, out)
-	}
-	runs, err := withProgress(cmd.Context(), a, client, r.Refs, start)
+	runs, err := withProgress(cmd.Context(), a, client, r.Refs, r.Wait, func() ([]job.Run, error) { return client.Run(cmd.Context(), r) })
 	return endRuns(a, runs, err, r.Wait, out)
 }
 
