@@ -56,19 +56,27 @@ func NewCache() *Cache {
 	}
 }
 
+// lookup returns the value of a key, which compute returns the first time.
+func lookup[K comparable, V any](known map[K]V, key K, compute func() V) V {
+	v, ok := known[key]
+	if !ok {
+		v = compute()
+		known[key] = v
+	}
+	return v
+}
+
 // ruling returns the checked sidecar, or nil without one. It uses only Zone and
 // Local of the Config.
 func (c *Cache) ruling(s *sidecar.Sidecar, config Config) *sidecar.Checked {
 	if s == nil {
 		return nil
 	}
-	r, ok := c.rulings[s]
-	if !ok {
+	return lookup(c.rulings, s, func() *sidecar.Checked {
 		own := c.reader("", config)
-		r, _ = s.Check(&own)
-		c.rulings[s] = r
-	}
-	return r
+		r, _ := s.Check(&own)
+		return r
+	})
 }
 
 // reader returns a reader of options that looks up zones in the cache.
@@ -82,21 +90,11 @@ func (c *Cache) reader(name string, config Config) directive.Reader {
 // share returns the options that are cached for d, which are equal to o, or
 // caches o.
 func (c *Cache) share(d defaulted, o *option.Options) *option.Options {
-	first, ok := c.options[d]
-	if !ok {
-		first = o
-		c.options[d] = o
-	}
-	return first
+	return lookup(c.options, d, func() *option.Options { return o })
 }
 
 func (c *Cache) host(location *time.Location) *timetable.Zone {
-	zone, ok := c.hosts[location]
-	if !ok {
-		zone = timetable.NewZone(location)
-		c.hosts[location] = zone
-	}
-	return zone
+	return lookup(c.hosts, location, func() *timetable.Zone { return timetable.NewZone(location) })
 }
 
 func (c *Cache) zone(name string, find func(string) (*time.Location, error)) (*timetable.Zone, error) {
@@ -117,10 +115,5 @@ func (c *Cache) zone(name string, find func(string) (*time.Location, error)) (*t
 
 // of returns the schedules of one timing, by time fields as written.
 func (c *Cache) of(t timing) map[string]cachedSchedule {
-	m, ok := c.schedules[t]
-	if !ok {
-		m = map[string]cachedSchedule{}
-		c.schedules[t] = m
-	}
-	return m
+	return lookup(c.schedules, t, func() map[string]cachedSchedule { return map[string]cachedSchedule{} })
 }
