@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -137,16 +138,10 @@ func parse(o *daemon.Options, args []string, family crontab.Family) (verb, error
 // place fills in the directories that were not named.
 func place(o *daemon.Options) {
 	if len(o.Files) > 0 {
-		if o.State == "" {
-			o.State = filepath.Dir(api.UserSocket(os.Getenv))
-		}
+		o.State = cmp.Or(o.State, filepath.Dir(api.UserSocket(os.Getenv)))
 		return
 	}
 	o.Runtime = hostRuntime
-	if o.State == "" {
-		o.State = hostState
-	}
-	if o.Socket == "" {
-		o.Socket = api.SystemSocket
-	}
+	o.State = cmp.Or(o.State, hostState)
+	o.Socket = cmp.Or(o.Socket, api.SystemSocket)
 }

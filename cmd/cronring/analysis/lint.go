@@ -219,12 +219,9 @@ func (l *linted) addEdges(crontabs []*crontab.File, all bool) {
 
 // Fails reports whether diagnostics include an error, or with strict a warning.
 func Fails(diagnostics []crontab.Diagnostic, strict bool) bool {
-	for _, d := range diagnostics {
-		if d.Severity == crontab.Error || strict && d.Severity == crontab.Warning {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(diagnostics, func(d crontab.Diagnostic) bool {
+		return d.Severity == crontab.Error || strict && d.Severity == crontab.Warning
+	})
 }
 
 // PrintLint prints diagnostics with the lines of texts, or as JSON or SARIF.

@@ -60,9 +60,7 @@ func (a *App) Prepare(cmd *cobra.Command) error {
 	if _, asks := cmd.Annotations[UsesDaemon]; !asks {
 		return nil
 	}
-	if a.Host == "" {
-		a.Host = os.Getenv("CRONRING_HOST")
-	}
+	a.Host = cmp.Or(a.Host, os.Getenv("CRONRING_HOST"))
 	a.NoInput = a.NoInput || os.Getenv("CRONRING_NO_INPUT") != ""
 	if text := os.Getenv("CRONRING_TIMEOUT"); text != "" && !cmd.Flags().Changed("timeout") {
 		if err := a.timeout.Set(text); err != nil {

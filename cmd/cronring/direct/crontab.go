@@ -1,6 +1,7 @@
 package direct
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -30,9 +31,7 @@ func NewCrontabs(host spool.Host, places spool.Paths) *Crontabs {
 const Notice = "written without the daemon: it counts from the daemon's next start on"
 
 func (d *Crontabs) owner(ctx context.Context, name string) (account.Account, error) {
-	if name == "" {
-		name = "root"
-	}
+	name = cmp.Or(name, "root")
 	who, err := d.accounts.Find(ctx, name)
 	if _, unknown := errors.AsType[*account.UnknownError](err); unknown {
 		return who, &api.Error{Kind: api.NotFound, What: "user `" + name + "' unknown"}

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,10 +43,8 @@ func checkRights(_ context.Context, e *examination) []finding {
 	}
 	found = append(found, e.socketRights()...)
 	found = append(found, e.spoolRights()...)
-	for _, f := range found {
-		if f.Grade != gradeOK {
-			return found
-		}
+	if found != nil {
+		return found
 	}
 	return []finding{{Grade: gradeOK, What: "state, socket and spool have the right owners"}}
 }
@@ -133,11 +132,7 @@ func (e *examination) spoolMode() uint32 {
 }
 
 func (e *examination) makeSpool(path string) []remedy {
-	group := e.Paths().Group
-	if group == "" {
-		group = "root"
-	}
-	return advice(fmt.Sprintf("install -d -o root -g %s -m %04o %s", group, e.spoolMode(), path))
+	return advice(fmt.Sprintf("install -d -o root -g %s -m %04o %s", cmp.Or(e.Paths().Group, "root"), e.spoolMode(), path))
 }
 
 // groupNamed reports whether a group's number has a name in /etc/group.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
@@ -19,15 +20,7 @@ func (m *Machine) SourceOptions() spool.SourceOptions {
 // LSBNames reports whether the old cron accepts the LSB's names in /etc/cron.d. The daemon
 // then does the same.
 func (m *Machine) LSBNames() bool {
-	if m.Host.Family != crontab.Debian {
-		return false
-	}
-	for _, s := range m.Settings() {
-		if s.Setting == "-l" {
-			return true
-		}
-	}
-	return false
+	return m.Host.Family == crontab.Debian && slices.ContainsFunc(m.Settings(), func(s Setting) bool { return s.Setting == "-l" })
 }
 
 // accounts is a function that finds accounts.

@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -147,12 +148,9 @@ func (r *statusView) watch(ctx context.Context) error {
 }
 
 func hasProblems(s api.Status, jobs []job.Status) bool {
-	for _, j := range jobs {
-		if j.State == job.StateFailing || j.State == job.StateLate || j.Job.Held != "" {
-			return true
-		}
-	}
-	return len(s.Problems) > 0 || s.Errors > 0
+	return len(s.Problems) > 0 || s.Errors > 0 || slices.ContainsFunc(jobs, func(j job.Status) bool {
+		return j.State == job.StateFailing || j.State == job.StateLate || j.Job.Held != ""
+	})
 }
 
 func printStatus(a *cli.App, s api.Status, jobs []job.Status, loc *time.Location) {

@@ -1,6 +1,7 @@
 package ring
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
@@ -86,10 +87,7 @@ func (s *ringSetup) complete() (err error) {
 	if s.dir, err = filepath.Abs(s.dir); err != nil {
 		return err
 	}
-	if s.key == "" {
-		s.key = filepath.Join(s.dir, "ring.key")
-	}
-	s.key, err = filepath.Abs(s.key)
+	s.key, err = filepath.Abs(cmp.Or(s.key, filepath.Join(s.dir, "ring.key")))
 	return err
 }
 
