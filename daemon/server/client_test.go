@@ -271,7 +271,7 @@ func TestRunWaitEndsWithDaemon(t *testing.T) {
 	}()
 	awaitSubscriber(t, w, done)
 	waitFor(t, w, job.Decided)
-	w.Stop()
+	w.Close()
 	if err := await(t, "the answer", done); api.KindOf(err) != api.Conflict {
 		t.Errorf("Run with Wait while the daemon stops: %v, want a conflict", err)
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/budget"
+	"github.com/cronring/cronring/daemon/hub"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
 )
@@ -112,7 +114,10 @@ func TestOutputFollowsLiveRun(t *testing.T) {
 func TestOutputEndsAfterGap(t *testing.T) {
 	w := annsWorld(t)
 	told := following(w)
-	w.WithoutSubscribers(func() { w.End(3, 2) })
+	subscribers := w.Hub
+	w.Hub = hub.New(budget.New(0, 0))
+	w.End(3, 2)
+	w.Hub = subscribers
 	w.Publish(api.Event{Gap: &api.Gap{Lost: 1}})
 	if text, want := await(t, "the output", told), "one, gap, ended exit 2"; text != want {
 		t.Errorf("Output with follow: %q, want %q", text, want)

@@ -91,7 +91,7 @@ func (w *World) printLocked() {
 			return false
 		}
 		w.Chunks[c.Run] = append(w.Chunks[c.Run], c)
-		w.publishLocked(api.Event{Chunk: &c})
+		w.Publish(api.Event{Chunk: &c})
 		return true
 	})
 }

@@ -13,10 +13,12 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/budget"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/engine/view"
+	"github.com/cronring/cronring/daemon/hub"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/lookup"
 	"github.com/cronring/cronring/daemon/spool"
@@ -29,6 +31,7 @@ import (
 // World is a real engine behind the server's Backend, except for the ring, and a Store in memory. Its
 // clock advances only when its caller sets it. Only one goroutine may do that; servers may read at any time.
 type World struct {
+	*hub.Hub
 	view atomic.Pointer[view.View]
 
 	// Subscribed receives a value for each subscription.
@@ -56,19 +59,20 @@ type World struct {
 	ledgers     map[string]job.Ledger // by job and account
 	tap         func([]job.Record, []job.Ledger)
 	lives       []store.Life
-	states      map[string]string       // by job, account and key
-	hub         map[chan api.Event]*int // subscriber: events lost
-	closed      bool
-	ends        []event.Ended // of played runs, to come
-	prints      []job.Chunk   // likewise
+	states      map[string]string // by job, account and key
+	ends        []event.Ended     // of played runs, to come
+	prints      []job.Chunk       // likewise
 }
+
+// keptOutput is how much output of live runs is kept for those who follow it, in bytes.
+const keptOutput = 1 << 20
 
 // New returns a world without jobs, one hour after the boot of its host.
 func New(now string) *World {
 	w := &World{
-		engine: engine.New(engine.State{}), members: claims.New(), now: instant(now), up: time.Hour,
+		Hub: hub.New(budget.New(keptOutput, keptOutput)), engine: engine.New(engine.State{}), members: claims.New(), now: instant(now), up: time.Hour,
 		Machine: api.Health{V: api.Version, Version: "1.2.3", PID: 77, Host: "db-01", Zone: "UTC"},
-		ledgers: map[string]job.Ledger{}, Chunks: map[job.RunID][]job.Chunk{}, hub: map[chan api.Event]*int{},
+		ledgers: map[string]job.Ledger{}, Chunks: map[job.RunID][]job.Chunk{},
 		Subscribed: make(chan struct{}, 1000),
 	}
 	w.lives = []store.Life{{Up: w.now}}
@@ -171,7 +175,7 @@ func (w *World) stepLocked(events ...event.Event) []effect.Effect {
 		case effect.Fact:
 			facts = append(facts, e.Record)
 			w.records = append(w.records, e.Record)
-			w.publishLocked(api.Event{Record: &e.Record})
+			w.Publish(api.Event{Record: &e.Record})
 		case effect.Ledger:
 			ledgers = append(ledgers, e.Ledger)
 			w.ledgers[string(e.Ledger.Job)+"/"+e.Ledger.User] = e.Ledger
@@ -225,54 +229,6 @@ func (w *World) Ledger(id job.ID, user string) job.Ledger {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.ledgers[string(id)+"/"+user]
-}
-
-// Publish sends an event to all subscribers.
-func (w *World) Publish(e api.Event) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.publishLocked(e)
-}
-
-func (w *World) publishLocked(e api.Event) {
-	for ch, lost := range w.hub {
-		if *lost > 0 {
-			select {
-			case ch <- api.Event{Gap: &api.Gap{Lost: *lost}}:
-				*lost = 0
-			default:
-			}
-		}
-		select {
-		case ch <- e:
-		default:
-			*lost++
-		}
-	}
-}
-
-// WithoutSubscribers calls f while no subscriber receives events.
-func (w *World) WithoutSubscribers(f func()) {
-	swap := func(hub map[chan api.Event]*int) (old map[chan api.Event]*int) {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		old, w.hub = w.hub, hub
-		return old
-	}
-	old := swap(nil)
-	f()
-	swap(old)
-}
-
-// Stop closes all subscriptions, as a daemon that ends does.
-func (w *World) Stop() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.closed = true
-	for ch := range w.hub {
-		delete(w.hub, ch)
-		close(ch)
-	}
 }
 
 // ---- Backend
@@ -339,28 +295,9 @@ func (w *World) Waiting() (letters, notices int) { return 3, 2 }
 
 // Subscribe returns a channel of events until ctx ends.
 func (w *World) Subscribe(ctx context.Context) <-chan api.Event {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.subscribeLocked(ctx)
-}
-
-func (w *World) subscribeLocked(ctx context.Context) <-chan api.Event {
-	ch := make(chan api.Event, 64)
-	if w.closed {
-		close(ch)
-		return ch
-	}
-	w.hub[ch] = new(int)
-	context.AfterFunc(ctx, func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if _, ok := w.hub[ch]; ok {
-			delete(w.hub, ch)
-			close(ch)
-		}
-	})
+	events := w.Hub.Subscribe(ctx)
 	w.Subscribed <- struct{}{}
-	return ch
+	return events
 }
 
 // Tap sets the function that receives the facts and ledgers of each step.
@@ -377,7 +314,7 @@ func (w *World) TapFacts(facts ...job.Record) { w.tap(facts, nil) }
 func (w *World) Follow(ctx context.Context, id job.RunID) ([]job.Chunk, <-chan api.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	events := w.subscribeLocked(ctx)
+	events := w.Subscribe(ctx)
 	if _, live := lookup.LiveRun(w.View(), id); !live {
 		return nil, events
 	}
