@@ -1,16 +1,15 @@
 package account
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/daemon/atomicfile"
 )
 
 // cached is the parsed content of some files, until one of them changes.
@@ -66,20 +65,12 @@ const fileLimit = 64 << 20
 
 // read is the text of a file: none, when there is no such file.
 func read(path string) (string, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // a FIFO must not hold us
+	text, err := atomicfile.ReadRegular(path, fileLimit)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", nil
 	case err != nil:
-		return "", err
+		return "", fmt.Errorf("read %s: %w", path, err)
 	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return "", cmp.Or(err, fmt.Errorf("read %s: not a regular file", path))
-	}
-	data, err := io.ReadAll(io.LimitReader(f, fileLimit+1))
-	if err == nil && len(data) > fileLimit {
-		err = fmt.Errorf("read %s: larger than %d bytes", path, fileLimit)
-	}
-	return string(data), err
+	return text, nil
 }

@@ -11,11 +11,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/BurntSushi/toml"
@@ -23,6 +21,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/diagnostic"
 	"github.com/cronring/cronring/crontab/sidecar"
+	"github.com/cronring/cronring/daemon/atomicfile"
 	"github.com/cronring/cronring/daemon/engine/slots"
 	"github.com/cronring/cronring/daemon/notify"
 	"github.com/cronring/cronring/daemon/spool"
@@ -220,34 +219,10 @@ func (r *reader) finish() {
 	})
 }
 
+// maxFile is the maximum size of a file of the configuration, in bytes.
+const maxFile = 1 << 20
+
 // readTrusted reads a file that only root or the daemon's user may have written.
 func readTrusted(path string) (string, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return "", err
-	}
-	uid := info.Sys().(*syscall.Stat_t).Uid
-	switch {
-	case !info.Mode().IsRegular():
-		return "", errors.New("it is not a regular file")
-	case uid != 0 && int(uid) != os.Geteuid():
-		return "", fmt.Errorf("it belongs to uid %d: only root's configuration counts; chown root %s", uid, path)
-	case info.Mode().Perm()&0o022 != 0:
-		return "", fmt.Errorf("it may be written by others: chmod go-w %s", path)
-	}
-	const most = 1 << 20
-	if info.Size() > most {
-		return "", errors.New("it is larger than 1 MiB")
-	}
-	text := make([]byte, info.Size())
-	n, err := f.ReadAt(text, 0)
-	if n == len(text) {
-		err = nil
-	}
-	return string(text[:n]), err
+	return atomicfile.ReadTrusted(path, maxFile, atomicfile.Changeable)
 }

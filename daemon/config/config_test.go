@@ -252,7 +252,7 @@ fiel = "dates/list"
 	want := []string{
 		"0:B605:calendar.key: it has no `file`: jobs with this calendar are held",
 		"0:B605:calendar.none: it has no `file`: jobs with this calendar are held",
-		"5:B605:calendar.open: dates/open: it may be written by others: chmod go-w dates/open: jobs with this calendar are held",
+		"5:B605:calendar.open: dates/open: other users can change it (mode 0666): chmod go-w dates/open: jobs with this calendar are held",
 		"8:B604:calendar.\"weekend\": the name is not valid, or taken by the calendar of all weekends",
 		"10:B604:calendar.\"a b\": the name is not valid, or taken by the calendar of all weekends",
 		"12:B604:unknown key calendar.key.fiel",

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"path"
 	"path/filepath"
 	"strings"
 
 	"github.com/cronring/cronring/crontab/diagnostic"
 	"github.com/cronring/cronring/crontab/option"
+	"github.com/cronring/cronring/daemon/atomicfile"
 )
 
 // Token is a [token.NAME]: the requests that the listener accepts with the secret in a file.
@@ -82,13 +82,7 @@ func (c *Config) ReadTokens() {
 		if t.File == "" {
 			continue
 		}
-		secret, err := readTrusted(t.File)
-		if err == nil {
-			var info os.FileInfo
-			if info, err = os.Stat(t.File); err == nil && info.Mode().Perm()&0o077 != 0 {
-				err = errors.New("others can read the file: change its mode to 0600")
-			}
-		}
+		secret, err := atomicfile.ReadTrusted(t.File, maxFile, atomicfile.Readable)
 		secret = strings.TrimSpace(secret)
 		if err == nil && len(secret) < minSecret {
 			err = fmt.Errorf("the secret has fewer than %d characters", minSecret)

@@ -19,8 +19,8 @@ func TestTokensOfFiles(t *testing.T) {
 		want string // part of the diagnostic
 	}{
 		{secret + "\n", 0o600, ""},
-		{secret, 0o640, "others can read the file"},
-		{secret, 0o606, "written by others"},
+		{secret, 0o640, "other users can read or change it (mode 0640)"},
+		{secret, 0o606, "other users can read or change it (mode 0606)"},
 		{"short", 0o600, "fewer than 20 characters"},
 		{"", 0o600, "fewer than 20 characters"},
 		{"aaaaaaaaaaaaaaaaaaaaaaaa", 0o600, "same secret as token.a"},

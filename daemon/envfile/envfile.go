@@ -3,17 +3,14 @@
 package envfile
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/cronring/cronring/crontab/lex"
 	"github.com/cronring/cronring/crontab/option"
+	"github.com/cronring/cronring/daemon/atomicfile"
 )
 
 // MaxSize is the size in bytes of the largest file that is read.
@@ -51,7 +48,7 @@ func read(path string) ([]string, error) {
 	}
 	answers := make(chan answer, 1)
 	go func() {
-		text, err := readText(path)
+		text, err := atomicfile.ReadTrusted(path, MaxSize, atomicfile.Changeable)
 		answers <- answer{text, err}
 	}()
 	select {
@@ -63,37 +60,6 @@ func read(path string) ([]string, error) {
 	case <-time.After(patience):
 		return nil, fmt.Errorf("it cannot be read within %v", patience)
 	}
-}
-
-// readText reads a regular file that only its user and root can change. It does not wait for
-// a pipe, and reads nothing of a device.
-func readText(path string) (string, error) {
-	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY|syscall.O_CLOEXEC, 0)
-	if err != nil {
-		return "", err
-	}
-	file := os.NewFile(uintptr(fd), path)
-	defer file.Close()
-	var st syscall.Stat_t
-	if err := syscall.Fstat(fd, &st); err != nil {
-		return "", err
-	}
-	switch {
-	case st.Mode&syscall.S_IFMT != syscall.S_IFREG:
-		return "", errors.New("it is not a regular file")
-	case st.Uid != 0 && st.Uid != uint32(os.Geteuid()):
-		return "", fmt.Errorf("it belongs to the user with number %d, who could set variables of this job", st.Uid)
-	case st.Mode&0o022 != 0:
-		return "", fmt.Errorf("other users can change it (mode %04o); remove that with chmod go-w", st.Mode&0o7777)
-	}
-	text, err := io.ReadAll(io.LimitReader(file, MaxSize+1))
-	switch {
-	case err != nil:
-		return "", err
-	case len(text) > MaxSize:
-		return "", fmt.Errorf("it has more than %d bytes", MaxSize)
-	}
-	return string(text), nil
 }
 
 // parse reads one NAME=value in each line. Empty lines and lines that begin with # are

@@ -682,7 +682,7 @@ func TestSecretsAreGuarded(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		write("open", secret, 0o644): "chmod 0600", write("writable", secret, 0o620): "chmod 0600",
-		write("empty", "\n", 0o600): "is empty", write("large", strings.Repeat("x", longestSecret+1), 0o600): "larger than",
+		write("empty", "\n", 0o600): "is empty", write("large", strings.Repeat("x", longestSecret+1), 0o600): "has more than",
 		dir: "not a regular file", filepath.Join(dir, "gone"): "no such file",
 	} {
 		if _, err := readSecret(path); err == nil || !strings.Contains(err.Error(), want) {

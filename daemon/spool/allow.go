@@ -2,16 +2,12 @@ package spool
 
 import (
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/atomicfile"
 )
 
 // BarredError reports that cron.allow or cron.deny prevents a user from using crontab(1).
@@ -61,22 +57,6 @@ func (p Paths) MayUse(family crontab.Family, caller, target string) error {
 // listed reports whether a line of the file is exactly the name: the lists have no comments and no
 // patterns, and spaces count.
 func listed(path, name string) (bool, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return false, err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil {
-		return false, err
-	} else if !info.Mode().IsRegular() {
-		return false, errors.New("it is not a regular file")
-	}
-	text, err := io.ReadAll(io.LimitReader(f, crontab.MaxText+1))
-	if err != nil {
-		return false, err
-	}
-	if len(text) > crontab.MaxText {
-		return false, fmt.Errorf("it has more than %d bytes", crontab.MaxText)
-	}
-	return slices.Contains(strings.Split(string(text), "\n"), name), nil
+	text, err := atomicfile.ReadRegular(path, crontab.MaxText)
+	return err == nil && slices.Contains(strings.Split(text, "\n"), name), err
 }

@@ -1,0 +1,62 @@
+package atomicfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// ReadRegular reads a regular file of at most most bytes. It does not wait for a pipe, and reads nothing of a
+// device.
+func ReadRegular(path string, most int64) (string, error) {
+	return readChecked(path, most, func(fs.FileInfo) error { return nil })
+}
+
+// The modes of files that ReadTrusted must not read.
+const (
+	Changeable fs.FileMode = 0o022 // by others
+	Readable   fs.FileMode = 0o077 // or changeable
+)
+
+// ReadTrusted is ReadRegular for a file that belongs to root or to the user of this process, and whose
+// mode has none of the forbidden bits.
+func ReadTrusted(path string, most int64, forbidden fs.FileMode) (string, error) {
+	return readChecked(path, most, func(info fs.FileInfo) error {
+		uid, mode := info.Sys().(*syscall.Stat_t).Uid, info.Mode().Perm()
+		switch {
+		case uid != 0 && int(uid) != os.Geteuid():
+			return fmt.Errorf("it belongs to uid %d, who can change it: chown root %s", uid, path)
+		case mode&forbidden == 0:
+			return nil
+		case forbidden == Changeable:
+			return fmt.Errorf("other users can change it (mode %04o): chmod go-w %s", mode, path)
+		}
+		return fmt.Errorf("other users can read or change it (mode %04o): chmod 0600 %s", mode, path)
+	})
+}
+
+func readChecked(path string, most int64, check func(fs.FileInfo) error) (string, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() {
+		return "", errors.New("it is not a regular file")
+	}
+	if err := check(info); err != nil {
+		return "", err
+	}
+	text, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(text)) > most {
+		err = fmt.Errorf("it has more than %d bytes", most)
+	}
+	return string(text), err
+}
