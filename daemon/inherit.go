@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/descriptor"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/engine/effect"
@@ -334,7 +335,7 @@ func (l *loop) handOver(listener net.Listener) (*handover.Handover, error) {
 		return nil, errors.New("hand over: the control socket is none of unix")
 	}
 	own.SetUnlinkOnClose(false)
-	socket, err := handover.CopyOf(own)
+	socket, err := descriptor.Copy(own)
 	if err != nil {
 		return nil, fmt.Errorf("hand over: %w", err)
 	}

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/cronring/cronring/daemon/descriptor"
 )
 
 // SystemSocket is the path of the system daemon's socket.
@@ -128,15 +130,7 @@ func checkOwner(conn *net.UnixConn, path string, uid int) error {
 }
 
 // listenerOf returns the uid that listened on the socket of a connection.
-func listenerOf(conn *net.UnixConn) (uid uint32, err error) {
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		return 0, err
-	}
-	var failed error
-	err = raw.Control(func(fd uintptr) { uid, failed = peerUID(int(fd)) })
-	return uid, errors.Join(err, failed)
-}
+func listenerOf(conn *net.UnixConn) (uid uint32, err error) { return descriptor.Use(conn, peerUID) }
 
 func foreignSocket(path string, owner uint32, uid int) *Error {
 	number := strconv.FormatUint(uint64(owner), 10)

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cronring/cronring/daemon/descriptor"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/wake"
 )
@@ -227,23 +228,11 @@ func (c *Clock) watchSet() error {
 	return settime(c.set, unix.TFD_TIMER_ABSTIME|unix.TFD_TIMER_CANCEL_ON_SET, spec)
 }
 
-// settime reaches the descriptor through its file, as File.Fd would make it
-// blocking.
 func settime(f *os.File, flags int, spec unix.ItimerSpec) error {
-	conn, err := f.SyscallConn()
-	if err != nil {
-		return fmt.Errorf("set timer: %w", err)
-	}
-	var failed error
-	err = conn.Control(func(fd uintptr) {
-		failed = unix.TimerfdSettime(int(fd), flags, &spec, nil)
-	})
+	_, err := descriptor.Use(f, func(fd int) (any, error) { return nil, unix.TimerfdSettime(fd, flags, &spec, nil) })
 	// ECANCELED means that the wall clock was set just before. The timer is armed anyway, and the
 	// caller reads the clock after that.
-	if err == nil && failed != unix.ECANCELED {
-		err = failed
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, unix.ECANCELED) {
 		return fmt.Errorf("set timer: %w", err)
 	}
 	return nil

@@ -148,17 +148,6 @@ func (h *Handover) late(arrived <-chan os.Signal) string {
 	return strings.Join(numbers, " ")
 }
 
-// CopyOf is a second descriptor of a socket: the first one's goes with it.
-func CopyOf(c syscall.Conn) (fd int, err error) {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return 0, err
-	}
-	var failed error
-	err = raw.Control(func(own uintptr) { fd, failed = unix.FcntlInt(own, unix.F_DUPFD_CLOEXEC, 3) })
-	return fd, errors.Join(err, failed)
-}
-
 // Listener is the control socket as it was left.
 func (h *Handover) Listener() (net.Listener, error) {
 	f := os.NewFile(uintptr(h.Socket), "socket")

@@ -1,12 +1,13 @@
 package hosttest
 
 import (
-	"errors"
 	"net"
 	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/daemon/descriptor"
 )
 
 // SendLingering sends a message over a socket, with the last descriptor of a connection whose close waits
@@ -38,13 +39,8 @@ func SendLingering(t testing.TB, to *net.UnixConn) {
 // control calls a function with the descriptor of a connection.
 func control(t testing.TB, c syscall.Conn, do func(fd int) error) {
 	t.Helper()
-	raw, err := c.SyscallConn()
-	if err != nil {
+	if _, err := descriptor.Use(c, func(fd int) (any, error) { return nil, do(fd) }); err != nil {
 		t.Fatal(err)
-	}
-	var failed error
-	if err := raw.Control(func(fd uintptr) { failed = do(int(fd)) }); err != nil || failed != nil {
-		t.Fatal(errors.Join(err, failed))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/descriptor"
 )
 
 // errConfined rejects a change by a process that must not have the daemon do what it cannot do
@@ -37,17 +38,11 @@ func confined(conn syscall.Conn, peer *syscall.Ucred) bool {
 // process returns a function that reports whether the process that connected still exists, and one
 // that must be called at the end.
 func process(conn syscall.Conn) (exists func() bool, done func()) {
-	pidfd, failed := -1, error(nil)
-	raw, err := conn.SyscallConn()
-	if err == nil {
-		err = raw.Control(func(fd uintptr) {
-			pidfd, failed = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PEERPIDFD)
-		})
-	}
+	pidfd, err := descriptor.Use(conn, func(fd int) (int, error) { return unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PEERPIDFD) })
 	switch {
-	case errors.Is(failed, unix.ENOPROTOOPT): // before Linux 6.5, the number must do
+	case errors.Is(err, unix.ENOPROTOOPT): // before Linux 6.5, the number must do
 		return func() bool { return true }, func() {}
-	case errors.Join(err, failed) != nil:
+	case err != nil:
 		return func() bool { return false }, func() {}
 	}
 	return func() bool { return unix.PidfdSendSignal(pidfd, 0, nil, 0) == nil }, func() { _ = unix.Close(pidfd) }

@@ -2,13 +2,13 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"sync"
 	"syscall"
 	"time"
 
+	"github.com/cronring/cronring/daemon/descriptor"
 	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/unixconn"
 	"github.com/cronring/cronring/daemon/wake"
@@ -156,16 +156,10 @@ func (s *Server) keeps(uid uint32) bool { return uid == 0 || uid == s.selfUID }
 
 // peerOf returns the process at the other end and its user, from the kernel.
 func peerOf(c syscall.Conn) (*syscall.Ucred, error) {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return nil, fmt.Errorf("read peer: %w", err)
-	}
-	var cred *syscall.Ucred
-	var failed error
-	err = raw.Control(func(fd uintptr) {
-		cred, failed = syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED)
+	cred, err := descriptor.Use(c, func(fd int) (*syscall.Ucred, error) {
+		return syscall.GetsockoptUcred(fd, syscall.SOL_SOCKET, syscall.SO_PEERCRED)
 	})
-	if err := errors.Join(err, failed); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("read peer: %w", err)
 	}
 	return cred, nil

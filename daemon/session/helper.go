@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/daemon/atomicfile"
+	"github.com/cronring/cronring/daemon/descriptor"
 )
 
 // helperConn is the connection between Start and the helper.
@@ -87,11 +88,9 @@ func post(files ...*os.File) (*os.File, error) {
 	socket := os.NewFile(uintptr(ends[0]), "order socket")
 	conns := make([]int, len(files))
 	for i, file := range files {
-		raw, err := file.SyscallConn() // Fd would make the file blocking
-		if err != nil {
+		if conns[i], err = descriptor.Use(file, func(fd int) (int, error) { return fd, nil }); err != nil {
 			return nil, errors.Join(err, socket.Close())
 		}
-		_ = raw.Control(func(fd uintptr) { conns[i] = int(fd) })
 	}
 	err = unix.Sendmsg(ends[1], []byte{0}, unix.UnixRights(conns...), nil, unix.MSG_NOSIGNAL)
 	runtime.KeepAlive(files)
@@ -128,12 +127,7 @@ func (e *helperConn) read(while time.Duration) {
 // readReport returns the content of the pipe. It does not wait.
 func (e *helperConn) readReport() []byte {
 	buffer := make([]byte, reportLimit)
-	n := 0
-	conn, err := e.report.SyscallConn()
-	if err != nil {
-		return nil
-	}
-	_ = conn.Control(func(fd uintptr) { n, _ = unix.Read(int(fd), buffer) }) // an empty pipe is an error
+	n, _ := descriptor.Use(e.report, func(fd int) (int, error) { return unix.Read(fd, buffer) }) // an empty pipe is an error
 	return buffer[:max(n, 0)]
 }
 

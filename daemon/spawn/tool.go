@@ -12,9 +12,8 @@ import (
 	"strings"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/descriptor"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn/command"
 	"github.com/cronring/cronring/daemon/spawn/pipe"
@@ -124,23 +123,13 @@ func toolInput(r io.Reader) (int, error) {
 	case nil:
 		return 0, nil
 	case *os.File:
-		return duplicate(r)
+		return descriptor.Copy(r) // it lives as long as the hand needs it
 	}
 	data, err := io.ReadAll(r)
 	if err != nil {
 		return 0, fmt.Errorf("read standard input: %w", err)
 	}
 	return pipe.Input(string(data))
-}
-
-// duplicate makes a descriptor that lives as long as the hand needs it.
-func duplicate(file *os.File) (fd int, err error) {
-	conn, err := file.SyscallConn()
-	if err != nil {
-		return 0, err
-	}
-	failed := conn.Control(func(own uintptr) { fd, err = unix.FcntlInt(own, unix.F_DUPFD_CLOEXEC, 3) })
-	return fd, errors.Join(failed, err)
 }
 
 // maxHanging is how many killed programs of a user may still exist. A program in a file system of the

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/daemon/descriptor"
 )
 
 // patience is how long a thread may wait in the kernel before a signal interrupts it.
@@ -70,12 +72,11 @@ func (c Conn) Close() error {
 // close keeps a second descriptor until all readers have returned, because the thread that closes the
 // last one also closes the descriptors in messages that nobody has read.
 func (c Conn) close() {
-	last := -1
-	if raw, err := c.SyscallConn(); err == nil {
-		_ = raw.Control(func(fd uintptr) { last, _ = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 3) })
-	}
+	last, err := descriptor.Copy(c)
 	_ = c.UnixConn.Close()
-	_ = unix.Close(last)
+	if err == nil {
+		_ = unix.Close(last)
+	}
 }
 
 // interruptibly calls a function in a locked thread. After patience, signals interrupt its waits in the kernel.

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/cronring/cronring/daemon/handover"
+	"github.com/cronring/cronring/daemon/descriptor"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/unixconn"
 )
@@ -124,7 +124,7 @@ func (b *Receiver) Handover() map[job.RunID]int {
 	defer b.mu.Unlock()
 	copies := make(map[job.RunID]int, len(b.sockets))
 	for run, s := range b.sockets {
-		if fd, err := handover.CopyOf(s.conn); err == nil {
+		if fd, err := descriptor.Copy(s.conn); err == nil {
 			copies[run] = fd
 		}
 	}
