@@ -58,15 +58,11 @@ func removeEntries(ctx context.Context, d screen.Daemon, refs []string) ([]api.I
 	}
 	var done []api.Installed
 	for _, file := range files {
-		one, err := removeFrom(ctx, d, file, byFile[file])
+		one, err := changeEntries(ctx, d, file, byFile[file], func(draft *draft.Draft, lines []int) error { return draft.Remove(lines...) })
 		if err != nil {
 			return done, err
 		}
 		done = append(done, one)
 	}
 	return done, nil
-}
-
-func removeFrom(ctx context.Context, d screen.Daemon, file string, jobs []job.Job) (api.Installed, error) {
-	return changeEntries(ctx, d, file, jobs, func(draft *draft.Draft, lines []int) error { return draft.Remove(lines...) })
 }

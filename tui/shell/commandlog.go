@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"context"
 	"errors"
 	"time"
 
@@ -57,10 +56,6 @@ func plainError(err error) string {
 		return e.Error() + "   " + e.Fix
 	}
 	return err.Error()
-}
-
-func callOf(d screen.Do) func(context.Context, screen.Daemon) (any, error) {
-	return func(ctx context.Context, daemon screen.Daemon) (any, error) { return d.Call(ctx, daemon) }
 }
 
 // commandLog shows what was done as commands, the newest first.

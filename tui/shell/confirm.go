@@ -195,7 +195,7 @@ func (s *Shell) carryOut(owner screen.Screen, d screen.Do) {
 		s.order(nil, screen.Execute{Slot: slot, Program: d.Program})
 		return
 	}
-	s.order(nil, screen.Ask{Slot: slot, Call: callOf(d)})
+	s.order(nil, screen.Ask{Slot: slot, Call: func(ctx context.Context, daemon screen.Daemon) (any, error) { return d.Call(ctx, daemon) }})
 }
 
 // waiting is a Do whose result is not known yet.

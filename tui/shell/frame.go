@@ -361,14 +361,6 @@ func (s *Shell) MessageIsOver(now time.Time) bool {
 	return s.toast.text != "" && now.After(s.toast.until)
 }
 
-func (t *toast) hide() { *t = toast{} }
-
-func (t *toast) age(now time.Time) {
-	if now.After(t.until) {
-		t.hide()
-	}
-}
-
 // showMessage shows a message, warn an error.
 func (s *Shell) showMessage(text string) { s.toast = toast{text, false, s.now.Add(toastTime)} }
 func (s *Shell) warn(text string)        { s.toast = toast{text, true, s.now.Add(toastTime)} }
@@ -383,13 +375,6 @@ var welcome = []struct {
 	{keys.Filter, "lists only the jobs that match, such as user:www state:fail"},
 	{keys.Undo, "undoes your last change; you are asked before what cannot be undone"},
 	{keys.Help, "lists all keys of the screen"},
-}
-
-// beginWelcome shows the hints until the first key, and has it remembered that they were shown.
-func (s *Shell) beginWelcome() {
-	if s.welcome {
-		s.order(nil, screen.Welcomed{})
-	}
 }
 
 // drawWelcome draws the hints on the last lines of the body, which they fill at most to a half.

@@ -125,16 +125,12 @@ func (p *palette) enter(s *Shell, c finder.Candidate) {
 	}
 	s.over, s.trigger = nil, "enter"
 	if c.Bar != "" {
-		s.warn(firstWord(c.Text()) + ": " + c.Bar)
+		word, _, _ := strings.Cut(c.Text(), " ")
+		s.warn(word + ": " + c.Bar)
 		return
 	}
 	s.remember(c.Text())
 	s.choose(&c)
-}
-
-func firstWord(text string) string {
-	word, _, _ := strings.Cut(text, " ")
-	return word
 }
 
 // choose performs a candidate.

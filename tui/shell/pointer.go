@@ -48,7 +48,7 @@ func (s *Shell) onClick(v canvas.View, do func()) {
 func (s *Shell) Click(now time.Time, x, y int) []Order {
 	s.at(now)
 	s.trigger, s.sought = "", nil
-	s.toast.hide()
+	s.toast = toast{}
 	s.welcome = false
 	if held, _, _ := s.area(screen.Drag, x, y); held != nil {
 		copied := *held // the next frame has other areas

@@ -141,7 +141,9 @@ func (s *Shell) World() *screen.World { return s.w }
 func (s *Shell) Init(now time.Time) []Order {
 	s.at(now)
 	s.open()
-	s.beginWelcome()
+	if s.welcome {
+		s.order(nil, screen.Welcomed{}) // the hints are shown until the first key
+	}
 	if s.greeting != "" {
 		s.warn(s.greeting)
 	}
@@ -152,7 +154,7 @@ func (s *Shell) Init(now time.Time) []Order {
 func (s *Shell) Key(now time.Time, k screen.Key) []Order {
 	s.at(now)
 	s.trigger, s.sought = k.Name, nil
-	s.toast.hide()
+	s.toast = toast{}
 	s.welcome = false
 	s.press(k)
 	return s.flush()
@@ -287,7 +289,9 @@ func (s *Shell) Lost(now time.Time, err error, retry time.Duration) []Order {
 // Tick advances the time.
 func (s *Shell) Tick(now time.Time) []Order {
 	s.at(now)
-	s.toast.age(now)
+	if s.MessageIsOver(now) {
+		s.toast = toast{}
+	}
 	s.refresh()
 	return s.flush()
 }

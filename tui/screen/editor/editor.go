@@ -57,7 +57,7 @@ type Editor struct {
 // asking is a question of the editor's own, on its last lines.
 type asking struct {
 	text  string
-	keys  map[string]func(w *screen.World) []screen.Effect
+	keys  map[string]func() []screen.Effect
 	hints []string // those keys and what they do
 }
 
@@ -353,7 +353,7 @@ func (e *Editor) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
 	}
 	switch a {
 	case keys.Save:
-		return e.save(w), true
+		return e.save(), true
 	case keys.Try:
 		id, _ := e.tried(w)
 		return []screen.Effect{screen.Press{Action: keys.Run, Subject: screen.Subject{Jobs: []job.ID{id}}}}, true
@@ -385,8 +385,8 @@ func (e *Editor) leave() ([]screen.Effect, bool) {
 	e.asks = &asking{
 		text:  fmt.Sprintf("Discard what you changed in %s?  +%d ~%d -%d", e.name(), added, changed, removed),
 		hints: []string{"y", "discard", "esc", "continue editing"},
-		keys: map[string]func(*screen.World) []screen.Effect{
-			"y": func(*screen.World) []screen.Effect {
+		keys: map[string]func() []screen.Effect{
+			"y": func() []screen.Effect {
 				e.buffer.Saved()
 				return []screen.Effect{screen.Back{}}
 			},
@@ -395,17 +395,12 @@ func (e *Editor) leave() ([]screen.Effect, bool) {
 	return nil, true
 }
 
-// save has the daemon put the text in place.
-func (e *Editor) save(*screen.World) []screen.Effect {
+// save has the daemon put the text in place. The daemon reports the revision that Undo
+// restores.
+func (e *Editor) save() []screen.Effect {
 	request := api.CrontabFileRequest{File: e.crontab.File, Text: []byte(e.buffer.Text()), Base: e.crontab.Sum}
 	e.saves = true
-	return []screen.Effect{e.install(request)}
-}
-
-// install returns the request that saves the text. The daemon reports the revision
-// that Undo restores.
-func (e *Editor) install(r api.CrontabFileRequest) screen.Do {
-	return change.Install(r, e.name(), []string{"cronring", "edit", e.crontab.File}, slotSaved)
+	return []screen.Effect{change.Install(request, e.name(), []string{"cronring", "edit", e.crontab.File}, slotSaved)}
 }
 
 // saved continues after a save, or asks which version to keep if the file has changed
@@ -419,12 +414,12 @@ func (e *Editor) saved(a screen.Answer) []screen.Effect {
 		e.asks = &asking{
 			text:  e.name() + " was changed by another user in the meantime. Overwrite it, or discard your changes?",
 			hints: []string{"o", "overwrite", "t", "discard", "esc", "continue editing"},
-			keys: map[string]func(*screen.World) []screen.Effect{
-				"o": func(w *screen.World) []screen.Effect {
+			keys: map[string]func() []screen.Effect{
+				"o": func() []screen.Effect {
 					e.crontab.Sum = ""
-					return e.save(w)
+					return e.save()
 				},
-				"t": func(*screen.World) []screen.Effect {
+				"t": func() []screen.Effect {
 					e.known = false
 					return []screen.Effect{e.read(slotCrontab)}
 				},
@@ -455,7 +450,7 @@ func (e *Editor) Typing() bool { return e.known }
 func (e *Editor) Type(w *screen.World, k screen.Key) ([]screen.Effect, bool) {
 	switch {
 	case e.asks != nil:
-		return e.answer(w, k), true
+		return e.answer(k), true
 	case e.form != nil:
 		return e.typeForm(w, k), true
 	}
@@ -538,7 +533,7 @@ func (e *Editor) move(key string) bool {
 	return true
 }
 
-func (e *Editor) answer(w *screen.World, k screen.Key) []screen.Effect {
+func (e *Editor) answer(k screen.Key) []screen.Effect {
 	do, ok := e.asks.keys[k.Name]
 	if ok || k.Name == "esc" || k.Name == "n" {
 		e.asks = nil
@@ -546,7 +541,7 @@ func (e *Editor) answer(w *screen.World, k screen.Key) []screen.Effect {
 	if !ok {
 		return nil
 	}
-	return do(w)
+	return do()
 }
 
 // room returns where an entry is added: in the file of the subject, or in the user's own

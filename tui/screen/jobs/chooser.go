@@ -76,11 +76,8 @@ func (c *chooser) shown() []choice {
 	return slices.DeleteFunc(slices.Clone(c.choices), func(c choice) bool { return !c.shown })
 }
 
-// Limits of the width of a column.
-const (
-	leastColumn = settings.LeastColumn
-	widthStep   = 2
-)
+// widthStep is how much a key changes the width of a column.
+const widthStep = 2
 
 // key handles a key of the chooser, and reports whether the columns have changed and whether it
 // stays open.
@@ -114,7 +111,7 @@ func (c *chooser) key(k screen.Key) (changed, open bool) {
 }
 
 func (c *choice) widen(by int) {
-	c.width = min(max(cmp.Or(c.width, usualWidth)+by, leastColumn), longestWide)
+	c.width = min(max(cmp.Or(c.width, usualWidth)+by, settings.LeastColumn), longestWide)
 }
 
 // usualWidth is the first width when the user changes a column that has no width.
@@ -177,9 +174,7 @@ func (s *Jobs) applyChoice(w *screen.World, column *table.Column[api.Row], c cho
 	}
 }
 
-// viewColumns returns the choice as views store it.
-func (s *Jobs) viewColumns() []settings.Column { return columnsOf(s.chosen) }
-
+// columnsOf returns a choice as views and settings store it.
 func columnsOf(chosen []choice) []settings.Column {
 	var columns []settings.Column
 	for _, c := range chosen {

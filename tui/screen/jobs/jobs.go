@@ -309,7 +309,7 @@ func (s *Jobs) Subject(*screen.World) screen.Subject {
 
 // View returns the current filter, order and width.
 func (s *Jobs) View() screen.View {
-	return screen.View{Text: s.query.Text, States: s.query.States, Order: s.order(), Reverse: s.query.Reverse, Wide: s.wide, Layout: s.layout, Columns: s.viewColumns()}
+	return screen.View{Text: s.query.Text, States: s.query.States, Order: s.order(), Reverse: s.query.Reverse, Wide: s.wide, Layout: s.layout, Columns: columnsOf(s.chosen)}
 }
 
 // SetView applies a saved view. It ignores unknown states and orders, because the

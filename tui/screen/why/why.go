@@ -176,16 +176,12 @@ func (s *Why) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
 	case keys.PreviousRun, keys.NextRun:
 		return s.step(w, a), true
 	case keys.Remedy1, keys.Remedy2, keys.Remedy3, keys.Remedy4:
-		if n := remedyNumber(a); n < len(s.answer.Remedies) {
+		if n := slices.Index(remedyActions, a); n < len(s.answer.Remedies) {
 			return s.remedy(w, s.answer.Remedies[n]), true
 		}
 		return nil, true
 	}
 	return nil, s.page.Act(a)
-}
-
-func remedyNumber(a keys.Action) int {
-	return slices.Index(remedyActions, a)
 }
 
 // step goes to the occurrence before or after.
@@ -215,7 +211,7 @@ func (s *Why) neighbour(a keys.Action) (time.Time, bool) {
 
 // Refuses names what is not proposed, and the ends of the history.
 func (s *Why) Refuses(w *screen.World, a keys.Action) string {
-	n := remedyNumber(a)
+	n := slices.Index(remedyActions, a)
 	_, ok := s.neighbour(a)
 	switch {
 	case n >= len(s.answer.Remedies):
