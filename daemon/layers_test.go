@@ -22,9 +22,9 @@ const module = "github.com/cronring/cronring"
 // layers is the order of the house, bottom first. A package imports only from
 // rows before its own: never up, never sideways.
 var layers = [][]string{
-	{"crontab/lex", "crontab/diagnostic", "daemon/job", "daemon/display", "daemon/atomicfile", "daemon/usual", "daemon/wake", "daemon/descriptor", "daemon/unixconn", "gossip/rendezvous", "gossip/wire", "man", "man/mantest", "daemon/filetest", "daemon/hosttest"},
-	{"crontab/timetable", "gossip/meta", "packaging/machinetest"},
-	{"crontab/holidays"},
+	{"crontab/lex", "crontab/diagnostic", "daemon/job", "daemon/display", "daemon/atomicfile", "daemon/usual", "daemon/wake", "daemon/descriptor", "gossip/rendezvous", "gossip/wire", "man", "man/mantest", "daemon/filetest"},
+	{"crontab/timetable", "daemon/unixconn", "daemon/hosttest", "gossip/meta"},
+	{"crontab/holidays", "packaging/machinetest"},
 	{"crontab/option", "crontab/source"},
 	{"crontab/directive"},
 	{"crontab/sidecar"},
