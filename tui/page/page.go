@@ -227,19 +227,17 @@ func DrawWrapped(v canvas.View, text string, style canvas.Style, w *screen.World
 	return len(lines)
 }
 
-// DrawError draws what failed, why, and what to do.
-func DrawError(v canvas.View, err error, w *screen.World) {
-	var p Page
-	p.Set(ErrorText(w, err))
-	p.Draw(v, w)
+// Unknown takes the place of data that the daemon has not sent: that it was asked, or why it did
+// not answer.
+func Unknown(w *screen.World, err error) []Paragraph {
+	if err != nil {
+		return ErrorText(w, err)
+	}
+	return []Paragraph{Line(" Asking cronringd ...", canvas.Style{Role: canvas.Off})}
 }
 
-// DrawUnknown draws what takes the place of data that the daemon has not sent: that it was asked,
-// or why it did not answer.
+// DrawUnknown draws Unknown.
 func DrawUnknown(v canvas.View, err error, w *screen.World) {
-	if err != nil {
-		DrawError(v, err, w)
-		return
-	}
-	v.Put(1, 0, "Asking cronringd ...", canvas.Style{Role: canvas.Off})
+	p := Page{Paragraphs: Unknown(w, err)}
+	p.Draw(v, w)
 }

@@ -288,7 +288,7 @@ func (s *Detail) drawTab(v canvas.View, w *screen.World, row *api.Row) {
 		s.page.Set(s.nextText(w, row))
 		s.page.Draw(v, w)
 	case tabConfig:
-		s.page.Set(s.configText(v.Width()))
+		s.page.Set(s.configText(w, v.Width()))
 		s.page.Draw(v, w)
 	}
 }

@@ -15,7 +15,7 @@ import (
 // nextText returns the tab of coming runs.
 func (s *Detail) nextText(w *screen.World, row *api.Row) []page.Paragraph {
 	if s.file.Job == nil {
-		return []page.Paragraph{page.Line(" Asking cronringd ...", canvas.Style{Role: canvas.Off})}
+		return page.Unknown(w, nil)
 	}
 	ahead := &s.file.Ahead
 	text := []page.Paragraph{page.Heading(jobinfo.NextTitle("Next runs", w, row))}
@@ -37,12 +37,12 @@ func (s *Detail) nextText(w *screen.World, row *api.Row) []page.Paragraph {
 }
 
 // configText is the tab of the options that hold, and who said so.
-func (s *Detail) configText(width int) []page.Paragraph {
+func (s *Detail) configText(w *screen.World, width int) []page.Paragraph {
 	switch {
 	case s.err != nil:
 		return []page.Paragraph{page.Line(" "+s.err.Error(), canvas.Style{Role: canvas.Bad})}
 	case s.config.V == 0:
-		return []page.Paragraph{page.Line(" Asking cronringd ...", canvas.Style{Role: canvas.Off})}
+		return page.Unknown(w, nil)
 	}
 	var text []page.Paragraph
 	for _, why := range []string{s.config.Held, s.config.Degraded} {

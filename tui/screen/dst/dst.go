@@ -124,11 +124,8 @@ func (s *DST) Draw(v canvas.View, w *screen.World) {
 }
 
 func (s *DST) paragraphs(w *screen.World, width int) []page.Paragraph {
-	switch {
-	case s.err != nil && s.job == nil:
-		return page.ErrorText(w, s.err)
-	case s.job == nil:
-		return []page.Paragraph{page.Line(" Asking cronringd ...", canvas.Style{Role: canvas.Off})}
+	if s.job == nil {
+		return page.Unknown(w, s.err)
 	}
 	zone := timetable.NewZone(w.LoadZone(s.job.Job.Zone))
 	spec, schedule := jobinfo.ReadSchedule(s.job, zone)

@@ -29,7 +29,7 @@ const (
 func (e *Editor) Draw(v canvas.View, w *screen.World) {
 	switch {
 	case e.err != nil:
-		page.DrawError(v, e.err, w)
+		page.DrawUnknown(v, e.err, w)
 		return
 	case !e.known:
 		v.Put(1, 0, "reading "+e.name(), canvas.Style{Role: canvas.Off})

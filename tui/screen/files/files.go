@@ -276,7 +276,7 @@ func fileSign(w *screen.World, t *api.CrontabFile) (string, canvas.Style) {
 func (f *Files) Draw(v canvas.View, w *screen.World) {
 	switch {
 	case f.err != nil:
-		page.DrawError(v, f.err, w)
+		page.DrawUnknown(v, f.err, w)
 		return
 	case !f.known:
 		v.Put(1, 0, "asking for the crontabs", canvas.Style{Role: canvas.Off})

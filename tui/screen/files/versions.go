@@ -165,7 +165,7 @@ func (s *Versions) Refuses(w *screen.World, a keys.Action) string {
 func (s *Versions) Draw(v canvas.View, w *screen.World) {
 	switch {
 	case s.err != nil:
-		page.DrawError(v, s.err, w)
+		page.DrawUnknown(v, s.err, w)
 		return
 	case !s.known:
 		v.Put(1, 0, "loading versions", canvas.Style{Role: canvas.Off})

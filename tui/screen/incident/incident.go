@@ -372,10 +372,8 @@ func causeText(c *failure.Cause, w *screen.World) []page.Paragraph {
 // empty returns the text that replaces an empty list.
 func (s *Incident) empty(w *screen.World) []page.Paragraph {
 	switch {
-	case s.err != nil:
-		return page.ErrorText(w, s.err)
-	case !s.known:
-		return []page.Paragraph{page.Line(" Asking cronringd ...", screen.Dim)}
+	case s.err != nil || !s.known:
+		return page.Unknown(w, s.err)
 	case w.Status.NoDaemon != "":
 		return []page.Paragraph{page.Line(" Failures are not known: "+screen.CronKeeps+".", canvas.Style{})}
 	}

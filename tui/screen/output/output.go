@@ -490,7 +490,7 @@ func (s *Output) instead(w *screen.World, log *logView) []page.Paragraph {
 	case s.against != nil:
 		return []page.Paragraph{page.Line(" The output is the same, but for times and numbers.", off)}
 	case !s.known:
-		return []page.Paragraph{page.Line(" Asking cronringd ...", off)}
+		return page.Unknown(w, nil)
 	case log.only != "" && len(log.lines) > 0:
 		return []page.Paragraph{page.Line(" Nothing on this stream; f shows others.", off)}
 	case s.run.State.Live():

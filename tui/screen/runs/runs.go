@@ -538,10 +538,8 @@ func (s *Runs) drawHead(v canvas.View, w *screen.World) {
 // empty returns the text that replaces an empty list.
 func (s *Runs) empty(w *screen.World) []page.Paragraph {
 	switch {
-	case s.err != nil:
-		return page.ErrorText(w, s.err)
-	case !s.known:
-		return []page.Paragraph{page.Line(" Asking cronringd ...", screen.Dim)}
+	case s.err != nil || !s.known:
+		return page.Unknown(w, s.err)
 	case s.Filter() != "":
 		return []page.Paragraph{page.Line(fmt.Sprintf(" None of %s has %q in it; esc clears the filter.", page.Count(len(s.rows.All()), "run"), s.Filter()), screen.Dim)}
 	case s.preset != allRuns:

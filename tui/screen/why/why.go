@@ -253,11 +253,8 @@ func (s *Why) Draw(v canvas.View, w *screen.World) {
 }
 
 func (s *Why) paragraphs(w *screen.World, width int) []page.Paragraph {
-	switch {
-	case s.err != nil && !s.known:
-		return page.ErrorText(w, s.err)
-	case !s.known:
-		return []page.Paragraph{page.Line(" Asking cronringd ...", canvas.Style{Role: canvas.Off})}
+	if !s.known {
+		return page.Unknown(w, s.err)
 	}
 	return s.explained(w, width)
 }
