@@ -201,6 +201,12 @@ type Rows[K comparable, R any] struct {
 	filter string
 }
 
+// SetRows replaces the rows of a table whose source is Rows.
+func (t *Table[K, R]) SetRows(all []R) {
+	t.Source.(*Rows[K, R]).Set(all)
+	t.Settle()
+}
+
 // Set replaces the rows. All returns all rows, including hidden ones.
 func (s *Rows[K, R]) Set(all []R) {
 	s.all = all

@@ -77,9 +77,8 @@ func (r *jobRuns) take(a screen.Answer) {
 	first := r.table.Index() == 0
 	runs := a.Value.(api.Runs).Runs
 	slices.SortFunc(runs, func(a, b job.Run) int { return screen.CompareStarts(&a, &b) })
-	r.list.Set(runs)
+	r.table.SetRows(runs)
 	r.known = true
-	r.table.Settle()
 	if first {
 		r.table.Move(keys.First) // a cursor on the newest run stays on the newest run
 	}

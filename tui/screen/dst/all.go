@@ -116,8 +116,7 @@ func (s *affected) find(w *screen.World) {
 	slices.SortFunc(rows, func(a, b touched) int {
 		return cmp.Or(cmp.Compare(a.key.at, b.key.at), cmp.Compare(a.key.job, b.key.job))
 	})
-	s.rows.Set(rows)
-	s.Settle()
+	s.SetRows(rows)
 }
 
 // mostZones bounds the zones that are held: they are as large as a file.

@@ -80,8 +80,7 @@ func (f *Files) Take(w *screen.World, a screen.Answer) []screen.Effect {
 	case slotCrontabs:
 		if f.err = a.Err; a.Err == nil {
 			f.known = true
-			f.crontabs.Set(a.Value.([]api.CrontabFile))
-			f.Settle()
+			f.SetRows(a.Value.([]api.CrontabFile))
 			return f.peek()
 		}
 	case slotRevisions:

@@ -84,8 +84,7 @@ func (s *Versions) Take(w *screen.World, a screen.Answer) []screen.Effect {
 	switch a.Slot {
 	case slotRevisions:
 		s.known = true
-		s.revisions.Set(a.Value.([]api.Revision))
-		s.Settle()
+		s.SetRows(a.Value.([]api.Revision))
 		return s.peek()
 	case slotNow:
 		s.now, s.read = string(a.Value.(api.CrontabText).Text), true

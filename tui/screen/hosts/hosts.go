@@ -164,7 +164,7 @@ func (s *Hosts) Take(w *screen.World, a screen.Answer) []screen.Effect {
 			}
 			rows = append(rows, r)
 		}
-		s.set(rows)
+		s.SetRows(rows)
 	case hostwatch.Report:
 		s.put(row{Report: value, known: true})
 	}
@@ -191,12 +191,7 @@ func (s *Hosts) put(r row) {
 	} else {
 		rows = append(rows, r)
 	}
-	s.set(rows)
-}
-
-func (s *Hosts) set(rows []row) {
-	s.rows.Set(rows)
-	s.Settle()
+	s.SetRows(rows)
 }
 
 // Refresh updates the row of the host that is shown.

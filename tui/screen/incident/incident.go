@@ -149,8 +149,7 @@ func (s *Incident) Take(w *screen.World, a screen.Answer) []screen.Effect {
 		return nil
 	}
 	s.counts, s.known = a.Value.(gathered), true
-	s.causes.Set(failure.Group(s.counts.failures))
-	s.Settle()
+	s.SetRows(failure.Group(s.counts.failures))
 	return nil
 }
 

@@ -73,8 +73,7 @@ func New() *Options {
 		},
 	}
 	s.Refused[keys.ShowOptions] = "these are they"
-	s.rows.Set(allRows())
-	s.Settle()
+	s.SetRows(allRows())
 	return s
 }
 

@@ -59,8 +59,7 @@ func (s *Ring) Take(_ *screen.World, a screen.Answer) []screen.Effect {
 		return nil
 	}
 	s.answer = a.Value.(api.Ring)
-	s.members.Set(s.answer.Members)
-	s.Settle()
+	s.SetRows(s.answer.Members)
 	return nil
 }
 

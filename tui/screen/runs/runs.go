@@ -247,8 +247,7 @@ func (s *Runs) Take(w *screen.World, a screen.Answer) []screen.Effect {
 		all = all[:0]
 	}
 	s.known = true
-	s.rows.Set(merged(all, got.runs))
-	s.Settle()
+	s.SetRows(merged(all, got.runs))
 	return s.more(w)
 }
 
@@ -345,9 +344,8 @@ func (s *Runs) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
 // list shows the runs of another preset.
 func (s *Runs) list(w *screen.World, p preset) []screen.Effect {
 	s.preset, s.older, s.known, s.asking = p, false, false, false
-	s.rows.Set(s.rows.All()[:0])
+	s.SetRows(s.rows.All()[:0])
 	s.Unmark()
-	s.Settle()
 	return append(s.ask(w), screen.Forget{Slot: slotOlder})
 }
 

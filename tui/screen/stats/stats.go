@@ -194,8 +194,7 @@ func (s *Stats) sort() {
 		}
 		return orders[s.by].less(&a, &b)
 	})
-	s.rows.Set(groups)
-	s.Settle()
+	s.SetRows(groups)
 }
 
 // Refresh requests them again from time to time.

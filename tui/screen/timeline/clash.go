@@ -103,8 +103,7 @@ func (s *clashes) Take(_ *screen.World, a screen.Answer) []screen.Effect {
 	}
 	list := a.Value.(clashList)
 	s.answer, s.slots, s.known = list.answer, list.slots, true
-	s.minutes.Set(s.answer.Clashes)
-	s.Settle()
+	s.SetRows(s.answer.Clashes)
 	return nil
 }
 

@@ -146,13 +146,8 @@ func (s *Upcoming) Take(_ *screen.World, a screen.Answer) []screen.Effect {
 	for i := range runs {
 		rows[i] = row{runs[i], inMinute[runs[i].At.Unix()/60]}
 	}
-	s.set(rows)
+	s.SetRows(rows)
 	return nil
-}
-
-func (s *Upcoming) set(rows []row) {
-	s.rows.Set(rows)
-	s.Settle()
 }
 
 // Refresh removes runs whose time has passed, and requests the others again after the board has
@@ -160,7 +155,7 @@ func (s *Upcoming) set(rows []row) {
 func (s *Upcoming) Refresh(w *screen.World) []screen.Effect {
 	rows := s.rows.All()
 	if passed := slices.IndexFunc(rows, func(r row) bool { return r.At.After(w.Now) }); passed > 0 {
-		s.set(rows[passed:])
+		s.SetRows(rows[passed:])
 	}
 	if w.Link.Live && w.Board.Version() != s.version && w.Now.Sub(s.asked) >= pause || w.Link.Live && api.KindOf(s.err) == api.Unreachable {
 		return s.Open(w)
