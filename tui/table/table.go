@@ -58,7 +58,12 @@ func (t *Table[K, R]) Scope() keys.Scope                { return t.In }
 func (t *Table[K, R]) Foot(*screen.World) []keys.Action { return t.Keys }
 
 // Refuses returns why a key does nothing here, or "".
-func (t *Table[K, R]) Refuses(_ *screen.World, a keys.Action) string { return t.Refused[a] }
+func (t *Table[K, R]) Refuses(_ *screen.World, a keys.Action) string {
+	if a == keys.Open && t.Current() == nil {
+		return "nothing is selected"
+	}
+	return t.Refused[a]
+}
 
 // Act performs a key of lists.
 func (t *Table[K, R]) Act(_ *screen.World, a keys.Action) ([]screen.Effect, bool) {

@@ -225,9 +225,7 @@ func (s *Hosts) Refuses(w *screen.World, a keys.Action) string {
 	switch r := s.Current(); {
 	case a == keys.ShowHostJobs && len(s.rows.All()) == 1:
 		return "no other host is known"
-	case a != keys.Open || len(s.Subject(w).Hosts) > 0:
-	case r == nil:
-		return "nothing is selected"
+	case a != keys.Open || r == nil || len(s.Subject(w).Hosts) > 0:
 	case r.Host == "":
 		return "this host is shown; esc goes back to its jobs"
 	}

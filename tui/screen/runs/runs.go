@@ -404,8 +404,6 @@ func (s *Runs) Refuses(w *screen.World, a keys.Action) string {
 	switch {
 	case a == keys.DiffRuns && newer == nil:
 		return "mark two runs first, with space"
-	case a == keys.Open && r == nil:
-		return "nothing is selected"
 	case (a == keys.ShowOutput || a == keys.PageOutput || a == keys.Retry) && r != nil && r.missed != nil:
 		return "it was not run"
 	}

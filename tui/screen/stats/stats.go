@@ -252,8 +252,6 @@ func (s *Stats) Refuses(w *screen.World, a keys.Action) string {
 		return "this is it; tab shows all jobs"
 	case a == keys.Days30 && s.days == shortSpan || a == keys.Days90 && s.days == longSpan:
 		return "these are " + page.Count(s.days, "day") + " already"
-	case a == keys.Open && s.Current() == nil:
-		return "nothing is selected"
 	}
 	return s.Table.Refuses(w, a)
 }

@@ -139,14 +139,6 @@ func (s *Timeline) look(at time.Time) {
 // Subject is nothing: a minute is not one job's.
 func (*clashes) Subject(*screen.World) screen.Subject { return screen.Subject{} }
 
-// Refuses returns why a key does nothing here.
-func (s *clashes) Refuses(w *screen.World, a keys.Action) string {
-	if a == keys.Open && s.Current() == nil {
-		return "nothing is selected"
-	}
-	return s.Table.Refuses(w, a)
-}
-
 // Draw draws where there is room for other jobs, and the minutes.
 func (s *clashes) Draw(v canvas.View, w *screen.World) {
 	if !s.known {

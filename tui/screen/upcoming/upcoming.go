@@ -180,14 +180,6 @@ func (s *Upcoming) Subject(*screen.World) screen.Subject {
 	return about
 }
 
-// Refuses returns why a key does nothing here.
-func (s *Upcoming) Refuses(w *screen.World, a keys.Action) string {
-	if a == keys.Open && s.Current() == nil {
-		return "nothing is selected"
-	}
-	return s.Table.Refuses(w, a)
-}
-
 // Draw draws the list.
 func (s *Upcoming) Draw(v canvas.View, w *screen.World) {
 	if !s.known {
