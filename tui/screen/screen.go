@@ -149,7 +149,6 @@ type Do struct {
 	Show     Screen                                                // carries it out in place of Call, comes to the front, and reports Ended; nil: none
 	Program  func() *exec.Cmd                                      // carries it out in place of Call, and has the terminal; nil: none
 	Watch    func() []Effect                                       // for "run and watch": shows what Call has started; nil: there is nothing
-	Preview  func(w *World) []Effect                               // for "dry run"; nil: there is none
 	Learn    func(ctx context.Context, d Daemon) ([]string, error) // requests more lines for Detail; nil: none
 	Undo     *Do                                                   // what takes it back; nil: nothing does
 	Slot     string                                                // the screen gets the result in this slot too; empty: it does not

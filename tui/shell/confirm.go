@@ -113,9 +113,6 @@ func (q *question) key(s *Shell, k screen.Key) {
 	case k.Name == "w" && q.do.Watch != nil:
 		s.over = nil
 		s.carryOut(q.owner, q.do)
-	case k.Name == "d" && q.do.Preview != nil:
-		s.over = nil
-		s.perform(q.owner, q.do.Preview(s.w))
 	case k.Name == "n" || k.Name == "q":
 		s.over = nil
 	}
@@ -163,9 +160,6 @@ func (q *question) draw(v canvas.View, s *Shell) {
 	hints := []string{q.yes, q.word()}
 	if q.do.Watch != nil {
 		hints = append(hints, "w", q.word()+" and watch")
-	}
-	if q.do.Preview != nil {
-		hints = append(hints, "d", "dry run")
 	}
 	page.DrawHints(v, 1, last, s.w, canvas.Style{}, append(hints, "esc", "no")...)
 }
