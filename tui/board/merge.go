@@ -51,13 +51,10 @@ func (b *Board) ApplyHost(host string, u api.BoardUpdate) {
 	b.tidy()
 }
 
-// Merged reports whether the board has the jobs of several hosts.
-func (b *Board) Merged() bool { return b.streams != nil }
-
 // jobName returns the name of a job in lower case, on a merged board without its host.
 func (b *Board) jobName(c *cell) string {
 	name := c.lowerName()
-	if b.Merged() {
+	if b.streams != nil {
 		id, _ := SplitHost(job.ID(name))
 		return string(id)
 	}

@@ -165,8 +165,6 @@ const instant = `\b\d{4}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?
 	`|\b(?:(?:mon|tue|wed|thu|fri|sat|sun)\w*,? +)?(?:\d{1,2} +)?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\w* +\d{1,4},? +\d\d:\d\d(?::\d\d)?(?: +\d{4})?\b` +
 	`|\b\d\d:\d\d:\d\d(?:[.,]\d+)?\b`
 
-var Times = regexp.MustCompile(`(?i)` + instant)
-
 // Numbers matches times and all other numbers.
 var Numbers = regexp.MustCompile(`(?i)` + instant + `|\d+(?:[.,]\d+)*`)
 
