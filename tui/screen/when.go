@@ -15,11 +15,16 @@ const maxZones = 1024
 // In returns the zone in which times of a job are shown. The argument is the job's
 // zone; "Local" and "" mean the zone of the host.
 func (w *World) In(zone string) *time.Location {
-	switch w.Zone {
-	case ZoneUTC:
-		return time.UTC
-	case ZoneJob:
+	if w.Zone == ZoneJob {
 		return w.LoadZone(zone)
+	}
+	return w.OneZone()
+}
+
+// OneZone returns the zone in which times of several jobs are shown together.
+func (w *World) OneZone() *time.Location {
+	if w.Zone == ZoneUTC {
+		return time.UTC
 	}
 	return w.Local
 }

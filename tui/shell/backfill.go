@@ -25,7 +25,7 @@ func (s *Shell) backfill(about screen.Subject) {
 	if !about.At.IsZero() {
 		at := about.At.UTC().Format(time.RFC3339)
 		s.confirm(s.front(), change.Guard(s.w, about, screen.Do{
-			Class: screen.Effects, Question: fmt.Sprintf("Run %s for its occurrence of %s?", ref, s.w.Clock.Stamp(about.At.In(s.zone()), s.w.Now)),
+			Class: screen.Effects, Question: fmt.Sprintf("Run %s for its occurrence of %s?", ref, s.w.Clock.Stamp(about.At.In(s.w.OneZone()), s.w.Now)),
 			Command: []string{"cronring", "backfill", ref, "--at", at, "--reprocess=all"},
 			Call:    change.Backfill(api.BackfillRequest{Ref: ref, From: at, To: at, Reprocess: job.ReprocessAll}),
 		}))
@@ -40,7 +40,7 @@ func (s *Shell) backfill(about screen.Subject) {
 		p.waits = "asking the daemon what that would run"
 		s.order(nil, screen.Ask{Slot: planSlot, Call: planOf(p, api.BackfillRequest{Ref: ref, From: from, To: to})})
 	}
-	p.line.Set(s.w.Now.In(s.zone()).Format(time.DateOnly))
+	p.line.Set(s.w.Now.In(s.w.OneZone()).Format(time.DateOnly))
 	s.over = p
 }
 
@@ -98,8 +98,8 @@ func (s *Shell) firsts(times []time.Time, n int) string {
 	const shown = 4
 	var words []string
 	for _, t := range times[:min(len(times), shown)] {
-		t, layout := t.In(s.zone()), "2 Jan 15:04"
-		if t.Year() != s.w.Now.In(s.zone()).Year() {
+		t, layout := t.In(s.w.OneZone()), "2 Jan 15:04"
+		if t.Year() != s.w.Now.In(s.w.OneZone()).Year() {
 			layout = "2 Jan 2006 15:04"
 		}
 		words = append(words, t.Format(s.w.Clock.Layout(layout)))

@@ -116,7 +116,7 @@ func (s *Shell) clockText(width int) string {
 	case !s.w.Board.Complete():
 		return "loading"
 	}
-	now, clock, live := s.w.Now.In(s.zone()), s.w.Clock.Layout("15:04:05"), "live "
+	now, clock, live := s.w.Now.In(s.w.OneZone()), s.w.Clock.Layout("15:04:05"), "live "
 	if s.w.Status.NoDaemon != "" {
 		live = "cron "
 	}
@@ -127,14 +127,6 @@ func (s *Shell) clockText(width int) string {
 		return live + now.Format(clock)
 	}
 	return live + now.Format(clock+" MST")
-}
-
-// zone returns the zone of the first line. The zone of a job is shown with the job.
-func (s *Shell) zone() *time.Location {
-	if s.w.Zone == screen.ZoneUTC {
-		return time.UTC
-	}
-	return s.w.Local
 }
 
 // clockDistance is minutes and seconds: 00:14.
@@ -192,7 +184,7 @@ func (s *Shell) drawBanner(body canvas.View) int {
 		message := fmt.Sprintf("Nothing is known yet. Retrying in %s.", s.retryIn())
 		if s.w.Board.Len() > 0 {
 			message = fmt.Sprintf("Rows below are from %s, %s ago; times are frozen. Retrying in %s.",
-				s.w.Now.In(s.zone()).Format(s.w.Clock.Layout("15:04:05")), s.now.Sub(l.Since).Round(time.Second), s.retryIn())
+				s.w.Now.In(s.w.OneZone()).Format(s.w.Clock.Layout("15:04:05")), s.now.Sub(l.Since).Round(time.Second), s.retryIn())
 		}
 		lines = append(lines, page.Wrap(message, width, width)...)
 		lines = append(lines, page.Wrap(s.offlineHint(), width, width)...)

@@ -59,11 +59,11 @@ func (m *pauseMenu) until(s *Shell, text string) {
 	ends := "until resumed"
 	if text != "" {
 		var err error
-		if until, err = typedtime.ParseEnd(text, s.w.Now, s.w.Now, s.zone()); err != nil {
+		if until, err = typedtime.ParseEnd(text, s.w.Now, s.w.Now, s.w.OneZone()); err != nil {
 			s.warn(err.Error())
 			return
 		}
-		ends = "until " + s.w.Clock.Stamp(until.In(s.zone()), s.w.Now)
+		ends = "until " + s.w.Clock.Stamp(until.In(s.w.OneZone()), s.w.Now)
 	}
 	s.over = &prompt{
 		title: "Reason:", hint: "for the pause of " + screen.JobsText(m.about) + " " + ends + " (optional)", optional: true,

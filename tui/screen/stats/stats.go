@@ -148,8 +148,7 @@ func (s *Stats) Open(w *screen.World) []screen.Effect {
 
 // since is the start of the first day, in the zone of the host.
 func (s *Stats) since(w *screen.World) time.Time {
-	y, m, d := w.Now.In(w.LoadZone("")).Date()
-	return time.Date(y, m, d-s.days+1, 0, 0, 0, 0, w.LoadZone(""))
+	return screen.Midnight(w.Now, w.LoadZone("")).AddDate(0, 0, 1-s.days)
 }
 
 // ask reads the sums of days and jobs, and those of both halves of the time that the daemon counts.

@@ -38,14 +38,14 @@ func newClashes(line *Timeline) *clashes {
 		Keys: []keys.Action{keys.Open, keys.Back, keys.Palette, keys.Help, keys.Leave},
 		Columns: []table.Column[api.Clash]{
 			{Title: "AT", Width: 12, Text: func(w *screen.World, c *api.Clash) (string, canvas.Style) {
-				return w.Minute(c.At, line.zone(w)), canvas.Style{}
+				return w.Minute(c.At, w.OneZone()), canvas.Style{}
 			}},
 			{Title: "STARTS", Width: 8, Text: table.Plain(func(c *api.Clash) string { return strconv.Itoa(c.Starts) })},
 			{Title: "QUIETEST", Width: 10, From: screen.FullWidth, Text: func(w *screen.World, c *api.Clash) (string, canvas.Style) {
 				if c.Quiet.IsZero() || c.Quiet.Equal(c.At) {
 					return "-", canvas.Style{Role: canvas.Off}
 				}
-				return c.Quiet.In(line.zone(w)).Format(w.Clock.Layout("15:04")), canvas.Style{}
+				return c.Quiet.In(w.OneZone()).Format(w.Clock.Layout("15:04")), canvas.Style{}
 			}},
 			{Title: "JOBS", Fill: true, Text: table.Plain(namesText)},
 		},
@@ -76,7 +76,7 @@ func (s *clashes) Heading(w *screen.World) string {
 
 // timeText returns the time that the list covers.
 func (s *clashes) timeText(w *screen.World) string {
-	return w.Minute(s.answer.From, s.line.zone(w)) + " to " + w.Minute(s.answer.To, s.line.zone(w))
+	return w.Minute(s.answer.From, w.OneZone()) + " to " + w.Minute(s.answer.To, w.OneZone())
 }
 
 // Open requests the clashes.

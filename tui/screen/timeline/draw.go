@@ -76,7 +76,7 @@ func (s *Timeline) Draw(v canvas.View, w *screen.World) {
 
 // drawHead draws the time range, the length of a cell and the number of jobs.
 func (s *Timeline) drawHead(row canvas.View, a axis, w *screen.World) {
-	loc := s.zone(w)
+	loc := w.OneZone()
 	right := s.countText(w)
 	room := row.Width() - page.Width(right) - 2
 	if s.table.Typing() || w.Query.Text != "" {
@@ -158,7 +158,7 @@ func (s *Timeline) drawAxis(row canvas.View, a axis, p linePlaces, w *screen.Wor
 	present := a.present(w.Now)
 	style := canvas.Style{Role: canvas.Title}
 	end := p.column(a, a.cells-1, present) + 1
-	for _, l := range a.labels(s.zone(w), w.Clock) {
+	for _, l := range a.labels(w.OneZone(), w.Clock) {
 		from, to := p.column(a, l.cell, present), p.column(a, min(l.cell+len(l.text), a.cells)-1, present)+1
 		if to-from == len(l.text) && to <= end { // neither cut nor across the line of now
 			row.Put(from, 0, l.text, style)
@@ -304,16 +304,16 @@ func (s *Timeline) cursorText(a axis, w *screen.World) string {
 		return ""
 	}
 	if c, ok := s.under(w); ok && !isAhead(c.Kind) {
-		return pastText(w, &row, &c, s.zone(w))
+		return pastText(w, &row, &c, w.OneZone())
 	}
 	m := s.minutes(w)
 	switch {
 	case m.from.IsZero() && s.cell.IsZero():
 		return string(row.Job) + "  nothing is planned"
 	case m.from.IsZero():
-		return w.Minute(a.at(a.index(s.cell)), s.zone(w)) + "  nothing of " + string(row.Job)
+		return w.Minute(a.at(a.index(s.cell)), w.OneZone()) + "  nothing of " + string(row.Job)
 	case !s.clashed:
-		return w.Minute(m.from, s.zone(w))
+		return w.Minute(m.from, w.OneZone())
 	}
 	return s.togetherText(w, &row, m)
 }
@@ -348,9 +348,9 @@ func pastText(w *screen.World, r *api.Row, c *api.TimelineCell, loc *time.Locati
 func (s *Timeline) togetherText(w *screen.World, r *api.Row, m minutes) string {
 	if len(s.clash.Clashes) > 0 {
 		c := &s.clash.Clashes[0]
-		return w.Minute(c.At, s.zone(w)) + "  " + clashText(c)
+		return w.Minute(c.At, w.OneZone()) + "  " + clashText(c)
 	}
-	at := w.Minute(m.from, s.zone(w))
+	at := w.Minute(m.from, w.OneZone())
 	switch {
 	case s.cell.IsZero():
 		return at + "  " + string(r.Job) + " starts alone"
@@ -393,9 +393,9 @@ func (s *Timeline) peakText(w *screen.World) string {
 	case line.Peak == 1:
 		return "no two jobs start in one minute   " + list
 	}
-	text := "busiest minute " + clockText(w, line.PeakAt, s.zone(w)) + " with " + page.Thousands(line.Peak) + " starts"
+	text := "busiest minute " + clockText(w, line.PeakAt, w.OneZone()) + " with " + page.Thousands(line.Peak) + " starts"
 	if !line.Quiet.IsZero() && !line.Quiet.Equal(line.PeakAt) {
-		text += "   quietest near by " + line.Quiet.In(s.zone(w)).Format(w.Clock.Layout("15:04"))
+		text += "   quietest near by " + line.Quiet.In(w.OneZone()).Format(w.Clock.Layout("15:04"))
 	}
 	return text + "   " + list
 }

@@ -107,22 +107,14 @@ func (s *Timeline) Refresh(w *screen.World) []screen.Effect {
 	return s.ask(w)
 }
 
-// zone returns the zone of the axis, which is the same for jobs of all zones.
-func (s *Timeline) zone(w *screen.World) *time.Location {
-	if w.Zone == screen.ZoneUTC {
-		return time.UTC
-	}
-	return w.Local
-}
-
 // axis returns the current axis.
 func (s *Timeline) axis(w *screen.World) axis {
 	if s.cells == 0 {
 		s.cells = placeLine(w.Width, w).cells
 	}
-	a := newAxis(w.Now, s.span, s.cells, s.zone(w))
+	a := newAxis(w.Now, s.span, s.cells, w.OneZone())
 	if !s.from.IsZero() {
-		a.from = floorTo(s.from, a.step, s.zone(w))
+		a.from = floorTo(s.from, a.step, w.OneZone())
 	}
 	return a
 }
@@ -335,7 +327,7 @@ func (s *Timeline) zoom(w *screen.World, by int) {
 	if s.from.IsZero() && s.cell.IsZero() {
 		return
 	}
-	s.from = newAxis(middle, s.span, s.cells, s.zone(w)).from
+	s.from = newAxis(middle, s.span, s.cells, w.OneZone()).from
 	s.dropCell(w)
 }
 
