@@ -87,12 +87,12 @@ func (s *Jobs) drawSplit(v canvas.View, w *screen.World) {
 		foot = s.menuHeight(v.Width()) + 1
 	}
 	middle := v.In(0, 2, v.Width(), v.Height()-3-foot)
-	row, ok := s.current()
-	third := ok && v.Width() >= thirdWidth && v.Height()+2 >= thirdHeight
+	row := s.table.Current()
+	third := row != nil && v.Width() >= thirdWidth && v.Height()+2 >= thirdHeight
 	rule := canvas.Style{Role: canvas.Rule}
 	if third {
 		v.Row(2+middle.Height()).Fill(w.Glyphs.Across, rule)
-		jobinfo.DrawOutput(middle.Below(paneHeight), w, &row, &s.file)
+		jobinfo.DrawOutput(middle.Below(paneHeight), w, row, &s.file)
 		middle = middle.Above(paneHeight)
 	}
 	for _, end := range []struct {
@@ -108,8 +108,8 @@ func (s *Jobs) drawSplit(v canvas.View, w *screen.World) {
 	divider.Fill(w.Glyphs.Down, rule)
 	s.dividable(divider, w)
 	s.drawList(middle.In(0, 0, left, middle.Height()), v.Width(), w)
-	if ok {
-		jobinfo.DrawPane(middle.In(left+1, 0, pane, middle.Height()), w, &row, &s.file, !third)
+	if row != nil {
+		jobinfo.DrawPane(middle.In(left+1, 0, pane, middle.Height()), w, row, &s.file, !third)
 	}
 	if s.menu {
 		s.drawMenu(v.Below(v.Height()-foot-1), w)

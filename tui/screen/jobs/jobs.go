@@ -287,13 +287,6 @@ func (s *Jobs) choose(k screen.Key) {
 	s.menu = false
 }
 
-// current is the row under the cursor.
-func (s *Jobs) current() (api.Row, bool) {
-	id, ok := s.table.Cursor()
-	row, known := s.rows.Board.Job(id)
-	return row, ok && known
-}
-
 // Subject returns the marked jobs, or the job under the cursor.
 func (s *Jobs) Subject(*screen.World) screen.Subject {
 	if s.rows.List == nil {
@@ -301,7 +294,7 @@ func (s *Jobs) Subject(*screen.World) screen.Subject {
 	}
 	jobs, marked := s.table.Chosen()
 	subject := screen.Subject{Jobs: jobs, Marked: marked}
-	if row, ok := s.current(); ok && !marked {
+	if row := s.table.Current(); row != nil && !marked {
 		subject.File, subject.Line = row.Crontab, row.Line
 	}
 	return subject

@@ -95,8 +95,8 @@ func (s *Jobs) dividable(divider canvas.View, w *screen.World) {
 
 // drawDetails draws the details of the job under the cursor below the list.
 func (s *Jobs) drawDetails(v canvas.View, w *screen.World) {
-	if row, ok := s.current(); ok {
+	if row := s.table.Current(); row != nil {
 		s.dividable(v.Above(1), w)
-		jobinfo.DrawPeek(v, w, &row, &s.file, s.pasts.of(row.Job))
+		jobinfo.DrawPeek(v, w, row, &s.file, s.pasts.of(row.Job))
 	}
 }

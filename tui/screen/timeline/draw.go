@@ -299,12 +299,12 @@ func (s *Timeline) drawFoot(v canvas.View, a axis, w *screen.World) {
 
 // cursorText describes the cell under the cursor.
 func (s *Timeline) cursorText(a axis, w *screen.World) string {
-	row, ok := s.current(w)
-	if !ok {
+	row := s.table.Current()
+	if row == nil {
 		return ""
 	}
 	if c, ok := s.under(w); ok && !isAhead(c.Kind) {
-		return pastText(w, &row, &c, w.OneZone())
+		return pastText(w, row, &c, w.OneZone())
 	}
 	m := s.minutes(w)
 	switch {
@@ -315,7 +315,7 @@ func (s *Timeline) cursorText(a axis, w *screen.World) string {
 	case !s.clashed:
 		return w.Minute(m.from, w.OneZone())
 	}
-	return s.togetherText(w, &row, m)
+	return s.togetherText(w, row, m)
 }
 
 // isAhead reports whether a kind is in the future.

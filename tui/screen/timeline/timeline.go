@@ -197,7 +197,7 @@ func (s *Timeline) minutes(w *screen.World) minutes {
 	if !s.cell.IsZero() {
 		from = a.at(a.index(s.cell))
 		to = from.Add(min(a.step, day))
-	} else if row, ok := s.current(w); ok && !row.Next.IsZero() && row.Next.After(w.Now) {
+	} else if row := s.table.Current(); row != nil && !row.Next.IsZero() && row.Next.After(w.Now) {
 		from = row.Next.Truncate(time.Minute)
 		to = from.Add(time.Minute)
 	}
@@ -228,13 +228,6 @@ func (s *Timeline) Take(w *screen.World, a screen.Answer) []screen.Effect {
 		return s.Refresh(w)
 	}
 	return s.ask(w)
-}
-
-// current is the row under the cursor.
-func (s *Timeline) current(w *screen.World) (api.Row, bool) {
-	id, ok := s.table.Cursor()
-	row, known := w.Board.Job(id)
-	return row, ok && known
 }
 
 // under returns the content of the selected cell, if there is any.
@@ -448,7 +441,7 @@ func (s *Timeline) Subject(w *screen.World) screen.Subject {
 	}
 	jobs, marked := s.table.Chosen()
 	subject := screen.Subject{Jobs: jobs, Marked: marked}
-	if row, ok := s.current(w); ok && !marked {
+	if row := s.table.Current(); row != nil && !marked {
 		subject.File, subject.Line = row.Crontab, row.Line
 		if c, ok := s.under(w); ok {
 			subject.Run, subject.At = c.Run, c.Due
