@@ -23,7 +23,7 @@ type File struct {
 	Problems []string // what is wrong in the file, with lines
 
 	tables map[string]any // the values in the file
-	wrong  [][]string     // paths of invalid settings
+	wrong  []problem      // invalid settings
 	text   string         // with the changes
 	saved  string         // as the file was read or written last
 	err    error          // why the file cannot be changed
@@ -64,7 +64,7 @@ func Open(path string) *File {
 
 // use reads the settings in the text.
 func (f *File) use(found *findings) {
-	f.Settings, f.Problems, f.tables, f.wrong = found.Settings, found.texts(f.Path), found.tables, found.paths()
+	f.Settings, f.Problems, f.tables, f.wrong = found.Settings, found.texts(f.Path), found.tables, found.problems
 }
 
 func exists(path string) bool {
@@ -127,7 +127,7 @@ func (f *File) IsSet(path ...string) bool {
 
 // IsWrong reports whether a setting is invalid in the file.
 func (f *File) IsWrong(path ...string) bool {
-	return slices.ContainsFunc(f.wrong, func(wrong []string) bool { return slices.Equal(wrong, path) })
+	return slices.ContainsFunc(f.wrong, func(p problem) bool { return slices.Equal(p.path, path) })
 }
 
 // With returns the file with a change, which Save writes.

@@ -93,15 +93,6 @@ func (f *findings) texts(path string) []string {
 	return all
 }
 
-// paths returns the settings that are invalid.
-func (f *findings) paths() [][]string {
-	var all [][]string
-	for _, p := range f.problems {
-		all = append(all, p.path)
-	}
-	return all
-}
-
 // inspect reads the text of a file. Invalid settings are ignored and reported.
 func inspect(text string) *findings {
 	f := &findings{Settings: Default(), tables: map[string]any{}}
