@@ -208,10 +208,7 @@ func (s *affected) effect(w *screen.World, r *touched) string {
 // Act moves, filters, and shows a job.
 func (s *affected) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
 	if a == keys.Open {
-		if k, ok := s.Cursor(); ok {
-			return []screen.Effect{screen.Goto{Screen: &DST{id: k.job}}}, true
-		}
-		return nil, true
+		return []screen.Effect{screen.Goto{Screen: &DST{id: s.Current().key.job}}}, true
 	}
 	if !s.Move(a) {
 		return nil, false

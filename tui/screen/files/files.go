@@ -114,14 +114,11 @@ func askRevisions(path string) screen.Effect {
 func (f *Files) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
 	switch a {
 	case keys.Open:
-		return f.edit(), true
+		return []screen.Effect{screen.Show{Action: keys.Edit, Subject: f.Subject(w)}}, true
 	case keys.External:
 		return f.external(w), true
 	case keys.Revisions:
-		if t := f.Current(); t != nil {
-			return []screen.Effect{screen.Goto{Screen: newVersions(*t)}}, true
-		}
-		return nil, true
+		return []screen.Effect{screen.Goto{Screen: newVersions(*f.Current())}}, true
 	case keys.Restore:
 		return nil, false
 	}
@@ -132,22 +129,10 @@ func (f *Files) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
 	return f.peek(), true
 }
 
-func (f *Files) edit() []screen.Effect {
-	t := f.Current()
-	if t == nil {
-		return nil
-	}
-	return []screen.Effect{screen.Show{Action: keys.Edit, Subject: screen.Subject{File: t.File}}}
-}
-
 // external runs the command that edits the file with the user's own editor, and then
 // checks it.
 func (f *Files) external(w *screen.World) []screen.Effect {
-	t := f.Current()
-	if t == nil {
-		return nil
-	}
-	args := editArgs(w, t.File)
+	args := editArgs(w, f.Current().File)
 	return []screen.Effect{screen.Execute{Slot: slotExternal, Program: func() *exec.Cmd { return thisProgram(args) }}}
 }
 

@@ -167,11 +167,8 @@ func (s *Incident) Refresh(w *screen.World) []screen.Effect {
 func (s *Incident) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
 	switch a {
 	case keys.Open:
-		if c := s.Current(); c != nil {
-			f := c.Failures[0]
-			return []screen.Effect{screen.Show{Action: keys.ShowOutput, Subject: screen.Subject{Jobs: []job.ID{f.Job}, Run: f.Run}}}, true
-		}
-		return nil, true
+		f := s.Current().Failures[0]
+		return []screen.Effect{screen.Show{Action: keys.ShowOutput, Subject: screen.Subject{Jobs: []job.ID{f.Job}, Run: f.Run}}}, true
 	case keys.Write:
 		return s.write(w), true
 	case keys.Filter, keys.Mark, keys.Range, keys.MarkAll:

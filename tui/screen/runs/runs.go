@@ -352,13 +352,11 @@ func (s *Runs) list(w *screen.World, p preset) []screen.Effect {
 // open shows the output of a run, or why there is none.
 func (s *Runs) open() []screen.Effect {
 	r := s.Current()
-	switch {
-	case r == nil:
-		return nil
-	case r.missed != nil || r.run.Started.IsZero():
-		return []screen.Effect{screen.Show{Action: keys.Explain, Subject: screen.Subject{Jobs: []job.ID{r.run.Job}, Run: r.run.ID, At: r.run.Due}}}
+	show := screen.Show{Action: keys.ShowOutput, Subject: screen.Subject{Jobs: []job.ID{r.run.Job}, Run: r.run.ID, At: r.run.Due}}
+	if r.missed != nil || r.run.Started.IsZero() {
+		show.Action = keys.Explain
 	}
-	return []screen.Effect{screen.Show{Action: keys.ShowOutput, Subject: screen.Subject{Jobs: []job.ID{r.run.Job}, Run: r.run.ID, At: r.run.Due}}}
+	return []screen.Effect{show}
 }
 
 // Type answers to a key of the filter.

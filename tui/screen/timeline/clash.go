@@ -118,11 +118,8 @@ func (s *clashes) Refresh(w *screen.World) []screen.Effect {
 // Act moves, and shows a minute on the time line.
 func (s *clashes) Act(_ *screen.World, a keys.Action) ([]screen.Effect, bool) {
 	if a == keys.Open {
-		if c := s.Current(); c != nil {
-			s.line.look(c.At)
-			return []screen.Effect{screen.Back{}}, true
-		}
-		return nil, true
+		s.line.look(s.Current().At)
+		return []screen.Effect{screen.Back{}}, true
 	}
 	if a == keys.Back || !s.Move(a) {
 		return nil, false
