@@ -22,7 +22,7 @@ func (c *Canvas) AppendChanges(b []byte, old *Canvas, p Palette) []byte {
 		}
 		w.row(y, row, before)
 	}
-	return w.end()
+	return appendChange(w.b, w.palette, w.style, Style{})
 }
 
 // Copy makes the canvas what another one is.
@@ -112,8 +112,4 @@ func plainWidth(text string) bool {
 		return text[0] == 0xe2 && (text[1] == 0x94 || text[1] == 0x95 || text[1] == 0x96) // U+2500 to U+25BF
 	}
 	return false
-}
-
-func (w *writer) end() []byte {
-	return appendChange(w.b, w.palette, w.style, Style{})
 }

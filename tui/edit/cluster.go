@@ -28,7 +28,7 @@ func first(text string, column int) cluster {
 		width := tabStop - column%tabStop
 		return cluster{1, strings.Repeat(" ", width), width}
 	}
-	if isPrintable(text[0]) && (len(text) == 1 || text[1] < utf8.RuneSelf) {
+	if ' ' <= text[0] && text[0] < 0x7f && (len(text) == 1 || text[1] < utf8.RuneSelf) {
 		return cluster{1, text[:1], 1}
 	}
 	g := displaywidth.StringGraphemes(text)
@@ -40,8 +40,6 @@ func first(text string, column int) cluster {
 	}
 	return c
 }
-
-func isPrintable(b byte) bool { return ' ' <= b && b < 0x7f }
 
 func escaped(text string) string {
 	var b strings.Builder

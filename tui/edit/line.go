@@ -105,11 +105,6 @@ func (l *Line) Cursor() int { return width(l.text[:l.at]) }
 // that the cursor is in. It scrolls no more than it must.
 func (l *Line) View(room int) (shown string, cursor int) {
 	cursor = l.Cursor()
-	l.left = scrolled(l.left, cursor, room)
+	l.left = max(min(l.left, cursor), cursor-max(room, 1)+1)
 	return Shown(l.text, l.left, room), cursor - l.left
-}
-
-// scrolled is the first of room columns in view so that a cursor is among them.
-func scrolled(left, cursor, room int) int {
-	return max(min(left, cursor), cursor-max(room, 1)+1)
 }

@@ -126,7 +126,7 @@ func (s *Shell) everywhere(a keys.Action) bool {
 	}
 	switch a {
 	case keys.Help:
-		s.over = newHelp(s)
+		s.over = &help{scopes: []keys.Scope{s.front().Scope(), keys.Subject, keys.List, keys.Everywhere}}
 	case keys.CommandLog:
 		s.over = &commandLog{}
 	case keys.Palette:

@@ -20,11 +20,6 @@ type help struct {
 	top    int
 }
 
-func newHelp(s *Shell) *help {
-	scopes := []keys.Scope{s.front().Scope(), keys.Subject, keys.List, keys.Everywhere}
-	return &help{scopes: scopes}
-}
-
 func (h *help) key(s *Shell, k screen.Key) {
 	switch k.Name {
 	case "esc", "enter":

@@ -111,11 +111,6 @@ func shrink[R any](shown []placedColumn[R], needed int) (taken int) {
 	return taken
 }
 
-// drawTitle draws the title above the column, with a sign behind it.
-func (p *placedColumn[R]) drawTitle(row canvas.View, sign string, style canvas.Style, ellipsis string) {
-	p.put(row, p.Title+sign, style, ellipsis)
-}
-
 // drawCell draws the cell of a row. The field is for columns that draw several
 // texts into one cell.
 func (p *placedColumn[R]) drawCell(row canvas.View, w *screen.World, r *R, f *Field) {

@@ -167,7 +167,7 @@ func (t *Table[K, R]) DrawTitles(row canvas.View, w *screen.World) {
 		if t.Sorted != "" && t.placed[i].Title == t.Sorted {
 			sign = t.Way
 		}
-		t.placed[i].drawTitle(row, sign, t.Titles, w.Glyphs.Ellipsis)
+		t.placed[i].put(row, t.placed[i].Title+sign, t.Titles, w.Glyphs.Ellipsis)
 	}
 }
 

@@ -94,7 +94,9 @@ func (s *Versions) Take(w *screen.World, a screen.Answer) []screen.Effect {
 	case slotRestored:
 		return s.Open(w)
 	}
-	s.compare()
+	if s.old != nil && s.read {
+		s.diff = change.DiffTexts(s.now, string(s.old.Text))
+	}
 	return nil
 }
 
@@ -105,12 +107,6 @@ func (s *Versions) peek() []screen.Effect {
 	}
 	s.peeked, s.old, s.diff = id, nil, nil
 	return []screen.Effect{screen.Ask{Slot: slotRevision, Call: func(ctx context.Context, d screen.Daemon) (any, error) { return d.Revision(ctx, id) }}}
-}
-
-func (s *Versions) compare() {
-	if s.old != nil && s.read {
-		s.diff = change.DiffTexts(s.now, string(s.old.Text))
-	}
 }
 
 // Act moves, and restores.

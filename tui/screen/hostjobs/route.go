@@ -187,7 +187,7 @@ func (r *router) Timeline(ctx context.Context, q api.TimelineQuery) (api.Timelin
 
 // Past returns the past of the jobs whose hosts answer.
 func (r *router) Past(ctx context.Context, ids []job.ID, n int) ([]api.JobPast, error) {
-	all, err := each(r, texts(ids), func(d screen.Daemon, name string, refs []string) ([]api.JobPast, error) {
+	all, err := each(r, screen.Refs(screen.Subject{Jobs: ids}), func(d screen.Daemon, name string, refs []string) ([]api.JobPast, error) {
 		ids := make([]job.ID, len(refs))
 		for i, ref := range refs {
 			ids[i] = job.ID(ref)
@@ -203,8 +203,6 @@ func (r *router) Past(ctx context.Context, ids []job.ID, n int) ([]api.JobPast, 
 	}
 	return nil, err
 }
-
-func texts(ids []job.ID) []string { return screen.Refs(screen.Subject{Jobs: ids}) }
 
 func (r *router) History(ctx context.Context, f api.Filter) (api.Runs, error) {
 	runs, err := each(r, f.Refs, func(d screen.Daemon, _ string, refs []string) ([]job.Run, error) {

@@ -91,9 +91,6 @@ func (s *Incident) total() string {
 	return page.Count(s.counts.total, "failure")
 }
 
-// Open requests the failures.
-func (s *Incident) Open(w *screen.World) []screen.Effect { return s.ask(w) }
-
 // gathered is the failures, and what their runs said.
 type gathered struct {
 	failures []failure.Failure
@@ -103,7 +100,8 @@ type gathered struct {
 	read     int  // of them, those whose output was read, or that of one like them
 }
 
-func (s *Incident) ask(w *screen.World) []screen.Effect {
+// Open requests the failures.
+func (s *Incident) Open(w *screen.World) []screen.Effect {
 	s.version, s.asked = w.Board.Version(), w.Now
 	since, lines := w.Now.Add(-incidentSpan), s.counts.lines
 	return []screen.Effect{screen.Ask{Slot: slotFailures, Call: func(ctx context.Context, d screen.Daemon) (any, error) {
@@ -159,7 +157,7 @@ func (s *Incident) Refresh(w *screen.World) []screen.Effect {
 	if !w.Link.Live || !changed || w.Now.Sub(s.asked) < incidentPause {
 		return nil
 	}
-	return s.ask(w)
+	return s.Open(w)
 }
 
 // Act moves between causes, scrolls the text below them, opens the newest failure of one, and writes

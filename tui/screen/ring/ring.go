@@ -302,7 +302,7 @@ func (s *Ring) drawNode(title, row canvas.View, w *screen.World) {
 	case st.NoDaemon != "":
 		state, style = "no daemon", canvas.Style{Role: canvas.Doubt}
 	}
-	host, up, running, version := st.Host, "-", strconv.Itoa(w.Board.Count(job.StateRunning)), versionText(st)
+	host, up, running, version := st.Host, "-", strconv.Itoa(w.Board.Count(job.StateRunning)), cmp.Or(st.Version, "-")
 	if st.NoDaemon != "" {
 		running, version = "-", "-"
 	}
@@ -337,13 +337,6 @@ func (s *Ring) drawNode(title, row canvas.View, w *screen.World) {
 	t.DrawTitles(title, w)
 	t.DrawCells(row, w, st)
 	row.Put(0, 0, w.Glyphs.Cursor, canvas.Style{Bold: true})
-}
-
-func versionText(st *api.Status) string {
-	if st.Version == "" {
-		return "-"
-	}
-	return display.Text(st.Version)
 }
 
 // ringText explains rings, and what is possible without one.

@@ -47,7 +47,7 @@ func (s *Why) Heading(w *screen.World) string {
 
 // occurrence names the occurrence, and the key that shows the next one if there is a newer one.
 func (s *Why) occurrence(w *screen.World) string {
-	text := fmt.Sprintf("%s at %s", s.answer.Job, s.stamp(w, s.answer.At))
+	text := fmt.Sprintf("%s at %s", s.answer.Job, w.Stamp(s.answer.At, s.answer.Zone))
 	key := w.Keys.Key(keys.NextRun)
 	if next, known := s.neighbour(keys.NextRun); key != "" && known && !next.After(w.Now) {
 		text += "  newer: " + key
@@ -65,8 +65,6 @@ func (s *Why) name() string {
 	return "no job"
 }
 
-func (s *Why) stamp(w *screen.World, t time.Time) string { return w.Stamp(t, s.answer.Zone) }
-
 // The slots of its questions.
 const (
 	slotWhy    = "why"
@@ -74,9 +72,7 @@ const (
 )
 
 // Open requests the explanation.
-func (s *Why) Open(w *screen.World) []screen.Effect { return s.ask(w) }
-
-func (s *Why) ask(w *screen.World) []screen.Effect {
+func (s *Why) Open(w *screen.World) []screen.Effect {
 	if len(s.subject.Jobs) == 0 && s.subject.Run == 0 {
 		s.err = &api.Error{What: "nothing is selected", Fix: "go back and choose a job or a run"}
 		return nil
@@ -149,7 +145,7 @@ func (s *Why) Take(w *screen.World, a screen.Answer) []screen.Effect {
 		s.subject.At = s.answer.At
 		if len(s.subject.Jobs) == 0 {
 			s.subject.Jobs = []job.ID{s.answer.Job}
-			return s.ask(w)
+			return s.Open(w)
 		}
 	}
 	return nil
@@ -165,7 +161,7 @@ func (s *Why) Refresh(w *screen.World) []screen.Effect {
 	back := s.err != nil && api.KindOf(s.err) == api.Unreachable
 	if back || ok && row != s.seen {
 		s.seen = row
-		return s.ask(w)
+		return s.Open(w)
 	}
 	return nil
 }
@@ -191,7 +187,7 @@ func (s *Why) step(w *screen.World, a keys.Action) []screen.Effect {
 		return nil
 	}
 	s.subject.At, s.subject.Run, s.page.Top = at, 0, 0
-	return s.ask(w)
+	return s.Open(w)
 }
 
 func (s *Why) neighbour(a keys.Action) (time.Time, bool) {
@@ -252,15 +248,11 @@ func (s *Why) Draw(v canvas.View, w *screen.World) {
 	s.page.Draw(v, w)
 }
 
+// paragraphs returns the whole explanation, in the words of the command line.
 func (s *Why) paragraphs(w *screen.World, width int) []page.Paragraph {
 	if !s.known {
 		return page.Unknown(w, s.err)
 	}
-	return s.explained(w, width)
-}
-
-// explained returns the whole explanation, in the words of the command line.
-func (s *Why) explained(w *screen.World, width int) []page.Paragraph {
 	a := &s.answer
 	sign, style := stepSign(w, a.Sum())
 	var text []page.Paragraph
