@@ -159,20 +159,6 @@ func TestVoterStaysWhoItIs(t *testing.T) {
 	}
 }
 
-func TestChronicleForgetsWhoIsNoMember(t *testing.T) {
-	t.Parallel()
-	var c ringHistory
-	now := time.Now()
-	for n := range 50 {
-		m := gossip.View{ID: fmt.Sprint("m", n), State: gossip.Alive}
-		c.note(&m, now)
-	}
-	c.forget(&gossip.Snapshot{Members: []gossip.View{{ID: "m7"}}})
-	if len(c.states) != 1 || len(c.drains) != 1 {
-		t.Errorf("got %d and %d members, want the one that is left", len(c.states), len(c.drains))
-	}
-}
-
 func TestWriteAtomicLeavesRootAlone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

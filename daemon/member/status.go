@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -25,13 +24,12 @@ const maxMoves = 20
 // ringHistory records what happened in the ring: the owners of jobs, and how jobs moved between
 // members.
 type ringHistory struct {
-	mu     sync.Mutex
-	view   *view.View // for which shares were counted
-	shares map[string]int
-	none   int // ring jobs without an owner
-	states map[string]gossip.State
-	drains map[string]bool
-	moves  []api.Move
+	mu      sync.Mutex
+	view    *view.View // for which shares were counted
+	shares  map[string]int
+	none    int                     // ring jobs without an owner
+	members map[string]*gossip.View // as they were seen last, by ID
+	moves   []api.Move
 }
 
 // Receive passes an event of the other members to the next step.
@@ -63,10 +61,7 @@ func (c *ringHistory) look(v *view.View, s *gossip.Snapshot, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s.Joined {
-		for i := range s.Members {
-			c.note(&s.Members[i], now)
-		}
-		c.forget(s)
+		c.compare(s.Members, now)
 	}
 	if c.view == nil || !v.SameRing(c.view) {
 		c.shares, c.none = v.Shares(now)
@@ -74,39 +69,31 @@ func (c *ringHistory) look(v *view.View, s *gossip.Snapshot, now time.Time) {
 	}
 }
 
-// forget drops members that the ring has forgotten.
-func (c *ringHistory) forget(s *gossip.Snapshot) {
-	if len(c.states) <= len(s.Members) {
-		return
-	}
-	maps.DeleteFunc(c.states, func(id string, _ gossip.State) bool {
-		gone := !slices.ContainsFunc(s.Members, func(m gossip.View) bool { return m.ID == id })
-		if gone {
-			delete(c.drains, id)
+// compare records what has changed since the members were seen last.
+func (c *ringHistory) compare(members []gossip.View, now time.Time) {
+	seen := map[string]*gossip.View{}
+	for i := range members {
+		m := &members[i]
+		if before := c.members[m.ID]; before != nil {
+			c.note(before, m, now)
 		}
-		return gone
-	})
+		seen[m.ID] = m
+	}
+	c.members = seen
 }
 
-// note remembers that a member came or went.
-func (c *ringHistory) note(m *gossip.View, now time.Time) {
-	if c.states == nil {
-		c.states, c.drains = map[string]gossip.State{}, map[string]bool{}
-	}
-	before, known := c.states[m.ID]
-	c.states[m.ID] = m.State
-	draining := m.State == gossip.Alive && m.Part == meta.Draining
-	drained := c.drains[m.ID]
-	c.drains[m.ID] = draining
+// note records that a member came or went.
+func (c *ringHistory) note(before, m *gossip.View, now time.Time) {
+	drained, draining := isDraining(before), isDraining(m)
 	jobs := c.shares[m.ID]
 	what := ""
 	switch {
-	case !known:
-	case m.State == before && draining && !drained:
+	case m.State == before.State && draining && !drained:
 		what = fmt.Sprintf("%s hands over its jobs (planned)", m.Name)
-	case m.State == before && drained && !draining && m.State == gossip.Alive:
+	case m.State == before.State && drained && !draining:
 		what, jobs = m.Name+" takes part again", 0
-	case m.State == before:
+	case m.State == before.State:
+		return
 	case m.State == gossip.Alive:
 		what, jobs = m.Name+" came back", 0
 	case m.State == gossip.Left:
@@ -114,14 +101,13 @@ func (c *ringHistory) note(m *gossip.View, now time.Time) {
 	default:
 		what = m.Name + " is gone"
 	}
-	if what == "" {
-		return
-	}
 	if jobs > 0 {
 		what += ": " + counted(jobs, "job") + " move"
 	}
 	c.moves = append([]api.Move{{At: now.UTC(), What: what, Jobs: jobs}}, c.moves[:min(len(c.moves), maxMoves-1)]...)
 }
+
+func isDraining(m *gossip.View) bool { return m.State == gossip.Alive && m.Part == meta.Draining }
 
 // Taken returns the newest occurrence that another member has taken, and its name.
 func (q Requests) Taken(key job.Key) (due time.Time, by string, ok bool) {

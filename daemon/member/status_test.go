@@ -19,11 +19,11 @@ func TestChronicleTellsOfHandovers(t *testing.T) {
 	now := time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
 	var c ringHistory
 	c.shares = map[string]int{"a": 44}
-	member := func(state gossip.State, part meta.Part) *gossip.View {
-		return &gossip.View{ID: "a", Meta: meta.Meta{Name: "db-02", Part: part}, State: state}
+	member := func(state gossip.State, part meta.Part) []gossip.View {
+		return []gossip.View{{ID: "a", Meta: meta.Meta{Name: "db-02", Part: part}, State: state}}
 	}
 	for _, step := range []struct {
-		m    *gossip.View
+		m    []gossip.View
 		want string // "": nothing new
 	}{
 		{member(gossip.Alive, meta.Active), ""},
@@ -36,7 +36,7 @@ func TestChronicleTellsOfHandovers(t *testing.T) {
 		{member(gossip.Left, meta.Active), "db-02 left (planned): 44 jobs move"},
 	} {
 		before := len(c.moves)
-		c.note(step.m, now)
+		c.compare(step.m, now)
 		switch {
 		case step.want == "" && len(c.moves) != before:
 			t.Errorf("%+v: got %q, want nothing new", step.m, c.moves[0].What)
@@ -44,9 +44,13 @@ func TestChronicleTellsOfHandovers(t *testing.T) {
 			t.Errorf("%+v: got %+v, want %q first", step.m, c.moves, step.want)
 		}
 	}
+	if c.compare(nil, now); len(c.members) > 0 {
+		t.Error("a member that the ring has forgotten is remembered")
+	}
+	c.compare(member(gossip.Alive, meta.Active), now)
 	for range 2 * maxMoves {
-		c.note(member(gossip.Gone, meta.Active), now)
-		c.note(member(gossip.Alive, meta.Active), now)
+		c.compare(member(gossip.Gone, meta.Active), now)
+		c.compare(member(gossip.Alive, meta.Active), now)
 	}
 	if len(c.moves) != maxMoves {
 		t.Errorf("%d moves are kept, want %d", len(c.moves), maxMoves)
