@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"log"
 	"net/netip"
 	"slices"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/cronring/cronring/gossip/inbox"
 	"github.com/cronring/cronring/gossip/keys"
+	"github.com/cronring/cronring/gossip/link"
 	"github.com/cronring/cronring/gossip/meta"
 	"github.com/cronring/cronring/gossip/transport"
 )
@@ -55,7 +57,7 @@ func (r *Ring) transport() (memberlist.NodeAwareTransport, error) {
 func (r *Ring) configure(transport memberlist.Transport) *memberlist.Config {
 	c := memberlist.DefaultLANConfig()
 	c.Name, c.Label, c.Transport = r.o.ID, r.o.Ring, transport
-	c.Logger = inbox.NewLog(r.o.Log)
+	c.Logger = log.New(link.NewLogWriter(r.o.Log, "memberlist", inbox.Stale), "", 0)
 	r.reports = &inbox.Reports{Inbox: r.box}
 	c.Delegate, c.Events, c.Alive, c.Conflict, c.Ping = delegate{r}, r.reports, r.box, r.box, delegate{r}
 	c.DelegateProtocolMin, c.DelegateProtocolMax, c.DelegateProtocolVersion = 1, 1, 1

@@ -140,7 +140,7 @@ func (b *Inbox) NotifyAlive(n *memberlist.Node) error {
 	case !ok && len(b.known) >= meta.MaxMembers:
 		return errors.New("too many members")
 	case ok && m.Stamp.Before(g.stamp):
-		return errors.New(staleWord)
+		return errors.New(Stale)
 	case ok && g.now && m.Stamp.Equal(g.stamp) && b.now().Sub(g.died) > deadMemberTime:
 		b.askFirst(n.Name, addr)
 		return errors.New("it is dead: asking it first")
@@ -150,8 +150,8 @@ func (b *Inbox) NotifyAlive(n *memberlist.Node) error {
 	return nil
 }
 
-// staleWord is the error for a message that gossip delivers after a later one. It is not logged.
-const staleWord = "a later message of this member has arrived"
+// Stale is the error for a message that gossip delivers after a later one. It is not logged.
+const Stale = "a later message of this member has arrived"
 
 // otherFormTime is how long after its last message a host with a different message format stays
 // visible.

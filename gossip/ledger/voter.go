@@ -3,11 +3,13 @@ package ledger
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
 	"github.com/cronring/cronring/gossip/ledger/disk"
@@ -80,7 +82,7 @@ func (l *Ledger) vote(ctx context.Context) error {
 
 // start opens the log and starts raft.
 func (v *voter) start() error {
-	l, logger := v.ledger, disk.NewLogger(v.ledger.log)
+	l, logger := v.ledger, newLogger(v.ledger.log)
 	var err error
 	if v.disk, err = disk.Open(l.dir, logger, v.fail); err != nil {
 		return err
@@ -107,9 +109,14 @@ func (v *voter) start() error {
 	return nil
 }
 
+// newLogger returns raft's logger. The ledger itself logs what it cannot do.
+func newLogger(l *slog.Logger) hclog.Logger {
+	return hclog.New(&hclog.LoggerOptions{Level: hclog.Warn, Output: link.NewLogWriter(l, "raft", ""), DisableTime: true})
+}
+
 // startRaft starts raft in a goroutine of its own, because an unreadable log ends the
 // goroutine, see exitRaft in package disk.
-func (v *voter) startRaft(logger *disk.Logger) error {
+func (v *voter) startRaft(logger hclog.Logger) error {
 	snapshots, err := raft.NewFileSnapshotStoreWithLogger(v.ledger.dir, 1, logger)
 	if err != nil {
 		return err

@@ -106,7 +106,7 @@ func (l *Link) reject(raw net.Conn, err error) {
 
 // warn logs an event that strangers can cause as often as they like, at most once a minute.
 func (l *Link) warn(message string, args ...any) {
-	if suppressed, ok := l.logLimit.Next(time.Now()); ok {
+	if suppressed, ok := l.logLimit.next(time.Now()); ok {
 		l.log.Warn(message, append(args, "suppressed", suppressed)...)
 	}
 }

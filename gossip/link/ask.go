@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"strings"
 	"time"
-	"unicode"
 )
 
 // Limits of requests. MaxBody is that of the body of a request and of an answer.
@@ -26,7 +25,7 @@ const (
 	pingTime       = 2 * time.Second // for a peer to answer a ping
 	idleTime       = 90 * time.Second
 	idleTimePeer   = 4 * time.Minute // for connections of other members
-	maxReason      = 512             // bytes of a refusal
+	maxReason      = 512             // bytes of a refusal, or of a logged line
 )
 
 // Handler answers a request of a member. The context ends when the caller no longer waits.
@@ -91,17 +90,6 @@ func (l *Link) ask(ctx context.Context, to Peer, verb string, body []byte) ([]by
 		return nil, errors.New("the answer is too long")
 	}
 	return answer, nil
-}
-
-// printable limits what a peer can write into logs and on terminals.
-func printable(reason []byte) string {
-	s := strings.ToValidUTF8(string(reason[:min(len(reason), maxReason)]), "?")
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return ' '
-	}, s)
 }
 
 // host names a peer to the HTTP client, which has one connection for each name.

@@ -92,7 +92,7 @@ type Link struct {
 	stop       context.CancelFunc
 	work       sync.WaitGroup
 	handshakes handshakes
-	logLimit   LogLimit // of messages about rejected connections
+	logLimit   logLimit // of messages about rejected connections
 
 	mu       sync.Mutex
 	closed   bool
@@ -120,7 +120,7 @@ func New(o Options) (*Link, error) {
 	}
 	l := &Link{
 		id: o.ID, ring: o.Ring, listener: o.Listener, dial: o.Dial, log: o.Log, identity: identity,
-		logLimit: LogLimit{Lines: 1, Interval: logInterval},
+		logLimit: logLimit{lines: 1, interval: logInterval},
 		services: map[string]*service{}, handlers: map[string]Handler{}, conns: map[*Conn]bool{}, senders: map[string]*sender{},
 	}
 	if l.dial == nil {

@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"sync"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 	wal "github.com/hashicorp/raft-wal"
 	"github.com/hashicorp/raft-wal/types"
@@ -49,7 +50,7 @@ const (
 )
 
 // Open opens the log in a directory, or creates one.
-func Open(dir string, log *Logger, fail func(error)) (*Disk, error) {
+func Open(dir string, log hclog.Logger, fail func(error)) (*Disk, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open ledger: %w", err)
 	}

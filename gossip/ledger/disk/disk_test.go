@@ -1,16 +1,16 @@
 package disk
 
 import (
-	"log/slog"
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 )
 
 func openTestDisk(t *testing.T, dir string) (*Disk, error) {
 	t.Helper()
-	return Open(dir, NewLogger(slog.New(slog.DiscardHandler)), func(err error) { t.Errorf("failed: %v", err) })
+	return Open(dir, hclog.NewNullLogger(), func(err error) { t.Errorf("failed: %v", err) })
 }
 
 func storeEntries(t *testing.T, d *Disk, from, to uint64) {
