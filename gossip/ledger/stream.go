@@ -1,7 +1,10 @@
 package ledger
 
 import (
+	"bufio"
+	"compress/flate"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -68,7 +71,8 @@ func (s *streams) Accept() (net.Conn, error) {
 			c.Close()
 			continue
 		}
-		in := &stream{Conn: c, of: s, accepted: true}
+		in := s.stream(c.(*link.Conn))
+		in.accepted = true
 		if s.keep(in) {
 			return in, nil
 		}
@@ -85,11 +89,11 @@ func (s *streams) Dial(to raft.ServerAddress, timeout time.Duration) (net.Conn, 
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, timeout)
 	defer cancel()
-	c, err := s.link.Dial(ctx, link.Peer{ID: member, Addr: addr}, link.Raft)
+	c, err := s.link.Dial(ctx, link.Peer{ID: member, Addr: addr}, link.Raft, link.OldRaft)
 	if err != nil {
 		return nil, err
 	}
-	out := &stream{Conn: c, of: s}
+	out := s.stream(c)
 	if !s.keep(out) {
 		c.Close()
 		return nil, net.ErrClosed
@@ -99,6 +103,25 @@ func (s *streams) Dial(to raft.ServerAddress, timeout time.Duration) (net.Conn, 
 		return nil, err
 	}
 	return out, nil
+}
+
+// transport sends heartbeats of raft less often. Raft does so each tenth to fifth of the heartbeat
+// timeout, and for them alone.
+type transport struct {
+	*raft.NetworkTransport
+	pause time.Duration   // before a heartbeat
+	over  <-chan struct{} // ends a pause
+}
+
+// AppendEntries is part of raft.Transport. Without entries and positions in the log it is a heartbeat.
+func (t transport) AppendEntries(id raft.ServerID, to raft.ServerAddress, q *raft.AppendEntriesRequest, a *raft.AppendEntriesResponse) error {
+	if len(q.Entries) == 0 && q.PrevLogEntry == 0 && q.LeaderCommitIndex == 0 {
+		select {
+		case <-time.After(t.pause):
+		case <-t.over:
+		}
+	}
+	return t.NetworkTransport.AppendEntries(id, to, q, a)
 }
 
 func (s *streams) keep(c *stream) bool {
@@ -125,13 +148,26 @@ func (s *streams) closeAll() {
 	}
 }
 
-// stream is one connection. An accepted one begins with the name of the log that its peer
-// expects.
+// stream is one connection. It begins with the name of the log that the dialling voter expects. The
+// rest is compressed, unless the peer is of an older version: the messages of raft repeat names, and
+// jobs are claimed again and again.
 type stream struct {
 	net.Conn
 	of         *streams
 	accepted   bool
 	introduced bool
+	in         io.Reader     // of Conn
+	out        *flate.Writer // to buffer; nil: not compressed
+	buffer     *bufio.Writer // to Conn, so that a message is one packet
+}
+
+func (s *streams) stream(c *link.Conn) *stream {
+	n := &stream{Conn: c, of: s, in: c}
+	if c.Service() == link.Raft {
+		n.in, n.buffer = flate.NewReader(c), bufio.NewWriter(c)
+		n.out, _ = flate.NewWriter(n.buffer, flate.DefaultCompression) // an error is impossible at this level
+	}
+	return n
 }
 
 func (c *stream) introduce(timeout time.Duration, incarnation string) error {
@@ -156,7 +192,16 @@ func (c *stream) Read(p []byte) (int, error) {
 		}
 		c.introduced = true
 	}
-	return c.Conn.Read(p)
+	return c.in.Read(p)
+}
+
+// Write is called with a whole message of raft, or with a part of a long one.
+func (c *stream) Write(p []byte) (int, error) {
+	if c.out == nil {
+		return c.Conn.Write(p)
+	}
+	n, err := c.out.Write(p)
+	return n, errors.Join(err, c.out.Flush(), c.buffer.Flush())
 }
 
 func (c *stream) Close() error {

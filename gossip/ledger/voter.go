@@ -37,7 +37,7 @@ type voter struct {
 	disk      *disk.Disk
 	machine   *machine
 	streams   *streams
-	transport *raft.NetworkTransport
+	transport transport
 	raft      atomic.Pointer[raft.Raft]
 	proposals chan *proposal
 	stopped   chan struct{} // closed when no more proposals are accepted
@@ -87,7 +87,7 @@ func (v *voter) start() error {
 	if v.disk, err = disk.Open(l.dir, logger, v.fail); err != nil {
 		return err
 	}
-	listener, err := l.link.Listen(link.Raft)
+	listener, err := l.link.Listen(link.Raft, link.OldRaft)
 	if err != nil {
 		v.disk.Close()
 		return fmt.Errorf("start ledger: %w", err)
@@ -95,7 +95,8 @@ func (v *voter) start() error {
 	v.id = server(l.id, v.disk.Incarnation)
 	v.machine = &machine{fail: v.fail, grants: newGrants()}
 	v.streams = newStreams(l, v.id, listener, v.isVoter)
-	v.transport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+	v.transport = transport{pause: v.beat / 5, over: v.streams.ctx.Done()}
+	v.transport.NetworkTransport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: v.streams, MaxPool: 2, Timeout: rpcBeats * v.beat, Logger: logger, MsgpackUseNewTimeFormat: true,
 		// Without pipelines: if one ends while raft writes to it, the write blocks for ever.
 		// Pipelines gain nothing with one pending entry at a time.

@@ -93,8 +93,8 @@ func (l *Link) serverHandshake(raw net.Conn) (net.Conn, string, error) {
 	if err := raw.SetDeadline(time.Time{}); err != nil {
 		return nil, "", err
 	}
-	c := &Conn{Conn: t, peer: shown.id, authority: shown.authority, raw: raw, link: l}
-	return c, t.ConnectionState().NegotiatedProtocol, l.add(c, true)
+	c := &Conn{Conn: t, service: t.ConnectionState().NegotiatedProtocol, peer: shown.id, authority: shown.authority, raw: raw, link: l}
+	return c, c.service, l.add(c, true)
 }
 
 // reject logs a rejected connection now and then.

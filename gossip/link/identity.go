@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"time"
 
 	"github.com/cronring/cronring/gossip/wire"
@@ -148,17 +149,17 @@ func (i *identity) trusts(public string) bool {
 	return false
 }
 
-// client configures a connection to a service. TLS's own check of names and chains does not
+// client configures a connection to one of some services. TLS's own check of names and chains does not
 // apply: verify checks the peer, on each connection, because none is resumed.
-func (i *identity) client(service string, shown *certificate) *tls.Config {
+func (i *identity) client(services []string, shown *certificate) *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS13,
 		Certificates:       []tls.Certificate{i.leaf},
-		NextProtos:         []string{service},
+		NextProtos:         services,
 		InsecureSkipVerify: true,
 		VerifyConnection: func(s tls.ConnectionState) error {
-			if s.NegotiatedProtocol != service {
-				return errors.New("it does not offer " + service)
+			if !slices.Contains(services, s.NegotiatedProtocol) {
+				return errors.New("it does not offer " + services[0])
 			}
 			return i.verify(s, shown)
 		},

@@ -29,8 +29,9 @@ import (
 
 // The services.
 const (
-	Raft = "cronring-raft/1" // streams of the ledger
-	HTTP = "cronring-http/1" // requests to the daemons of other members
+	Raft    = "cronring-raft/2" // compressed streams of the ledger
+	OldRaft = "cronring-raft/1" // likewise, not compressed: of older versions
+	HTTP    = "cronring-http/1" // requests to the daemons of other members
 
 	// Gossip is the service of connections without TLS. memberlist encrypts them.
 	Gossip = "gossip"
@@ -209,6 +210,7 @@ func (l *Link) enter() error {
 // Conn is a connection with a member.
 type Conn struct {
 	net.Conn  // over TLS, which HTTP does not see
+	service   string
 	peer      string
 	authority string // the public key of the authority that signed the peer's certificate
 	raw       net.Conn
@@ -218,6 +220,9 @@ type Conn struct {
 
 // Peer returns the member ID in the peer's certificate.
 func (c *Conn) Peer() string { return c.peer }
+
+// Service returns the service of the connection.
+func (c *Conn) Service() string { return c.service }
 
 // Close ends the connection.
 func (c *Conn) Close() error {
@@ -231,9 +236,9 @@ func (c *Conn) abort() {
 	c.raw.Close()
 }
 
-// Dial connects to a service of a member. The caller closes the connection. The link closes
-// it when Run ends, or when the peer's key is removed from the ring.
-func (l *Link) Dial(ctx context.Context, to Peer, service string) (*Conn, error) {
+// Dial connects to one of some services of a member, the peer's choice. The caller closes the
+// connection. The link closes it when Run ends, or when the peer's key is removed from the ring.
+func (l *Link) Dial(ctx context.Context, to Peer, services ...string) (*Conn, error) {
 	if err := l.enter(); err != nil {
 		return nil, err
 	}
@@ -245,7 +250,7 @@ func (l *Link) Dial(ctx context.Context, to Peer, service string) (*Conn, error)
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", to, err)
 	}
-	c, err := l.clientHandshake(ctx, raw, to, service)
+	c, err := l.clientHandshake(ctx, raw, to, services)
 	if err != nil {
 		raw.Close()
 		return nil, fmt.Errorf("connect to %s: %w", to, err)
@@ -253,10 +258,10 @@ func (l *Link) Dial(ctx context.Context, to Peer, service string) (*Conn, error)
 	return c, nil
 }
 
-func (l *Link) clientHandshake(ctx context.Context, raw net.Conn, to Peer, service string) (*Conn, error) {
+func (l *Link) clientHandshake(ctx context.Context, raw net.Conn, to Peer, services []string) (*Conn, error) {
 	var shown certificate
 	limited := &limitedConn{Conn: raw, left: handshakeBytes}
-	t := tls.Client(limited, l.currentIdentity().client(service, &shown))
+	t := tls.Client(limited, l.currentIdentity().client(services, &shown))
 	if err := t.HandshakeContext(ctx); err != nil {
 		return nil, err
 	}
@@ -264,7 +269,7 @@ func (l *Link) clientHandshake(ctx context.Context, raw net.Conn, to Peer, servi
 	if to.ID != "" && shown.id != to.ID {
 		return nil, fmt.Errorf("member %s answers there", shown.id)
 	}
-	c := &Conn{Conn: t, peer: shown.id, authority: shown.authority, raw: raw, link: l}
+	c := &Conn{Conn: t, service: t.ConnectionState().NegotiatedProtocol, peer: shown.id, authority: shown.authority, raw: raw, link: l}
 	return c, l.add(c, false)
 }
 

@@ -2,39 +2,44 @@ package link
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"sync"
 	"time"
 )
 
-// service is the listener of the connections of one service.
+// service is the listener of the connections of a service, or of several.
 type service struct {
 	link   *Link
-	name   string
 	conns  chan net.Conn
 	closed chan struct{}
 	once   sync.Once
 }
 
-// Listen returns a listener of the connections of a service, until the listener or the link
+// Listen returns a listener of the connections of some services, until the listener or the link
 // is closed. Each of them is a *Conn, except those of Gossip. A service has one listener at a
 // time. Without a listener the connections of members are rejected.
-func (l *Link) Listen(name string) (net.Listener, error) {
+func (l *Link) Listen(names ...string) (net.Listener, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		return nil, ErrClosed
 	}
-	if l.services[name] != nil {
-		return nil, fmt.Errorf("service %s has a listener already", name)
+	s := &service{link: l, conns: make(chan net.Conn), closed: make(chan struct{})}
+	for _, name := range names {
+		if l.services[name] != nil {
+			return nil, fmt.Errorf("service %s has a listener already", name)
+		}
 	}
-	s := &service{link: l, name: name, conns: make(chan net.Conn), closed: make(chan struct{})}
-	l.services[name] = s
+	for _, name := range names {
+		l.services[name] = s
+	}
 	return s, nil
 }
 
-// offered returns the services over TLS.
+// offered returns the services over TLS, newer versions first: TLS chooses the first one that the
+// peer knows.
 func (l *Link) offered() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -45,6 +50,7 @@ func (l *Link) offered() []string {
 		}
 	}
 	slices.Sort(names)
+	slices.Reverse(names)
 	return names
 }
 
@@ -69,9 +75,7 @@ func (s *service) Accept() (net.Conn, error) {
 func (s *service) Close() error {
 	s.link.mu.Lock()
 	defer s.link.mu.Unlock()
-	if s.link.services[s.name] == s {
-		delete(s.link.services, s.name)
-	}
+	maps.DeleteFunc(s.link.services, func(_ string, x *service) bool { return x == s })
 	s.end()
 	return nil
 }

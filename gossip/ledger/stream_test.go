@@ -1,0 +1,107 @@
+package ledger
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/cronring/cronring/gossip/link"
+	"github.com/cronring/cronring/gossip/link/linktest"
+)
+
+// TestStreamsOfTwoVersions: a voter understands older voters, which do not compress. What
+// repeats itself takes few bytes otherwise.
+func TestStreamsOfTwoVersions(t *testing.T) {
+	const messages = 1000
+	message := strings.Repeat("a message of raft", 10)
+	for _, c := range []struct {
+		what string
+		old  bool // the caller
+		have []string
+		most int // bytes that the network carries for a message
+	}{
+		{"both compress", false, []string{link.Raft, link.OldRaft}, 60},
+		{"the peer does not", false, []string{link.OldRaft}, 200},
+		{"the caller does not", true, []string{link.Raft, link.OldRaft}, 200},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			network := linktest.New()
+			a, _ := startStreams(t, network, "a", c.have)
+			b, listener := startStreams(t, network, "b", c.have)
+			accepted := newStreams(&Ledger{link: b, addr: here}, server("b", log16), listener, func(string) bool { return true })
+			got := make(chan error, 1)
+			go func() {
+				conn, err := accepted.Accept()
+				text := make([]byte, messages*len(message))
+				if err == nil {
+					_, err = io.ReadFull(conn, text)
+				}
+				if err == nil && string(text) != strings.Repeat(message, messages) {
+					err = io.ErrUnexpectedEOF
+				}
+				got <- err
+			}()
+			calling := newStreams(&Ledger{link: a, addr: here}, server("a", log16), nil, nil)
+			var conn net.Conn
+			var err error
+			if c.old {
+				var old *link.Conn
+				if old, err = a.Dial(t.Context(), link.Peer{ID: "b", Addr: "b"}, link.OldRaft); err == nil {
+					conn = old
+					_, err = io.WriteString(conn, log16)
+				}
+			} else {
+				conn, err = calling.Dial(raft.ServerAddress(server("b", log16)), time.Second)
+			}
+			if err != nil {
+				t.Fatal(c.what, err)
+			}
+			before := network.Sent()
+			for range messages {
+				io.WriteString(conn, message)
+			}
+			if err := <-got; err != nil {
+				t.Errorf("%s: %v", c.what, err)
+			}
+			if each := (network.Sent() - before) / messages; each > c.most {
+				t.Errorf("%s: %d bytes for a message of %d, want at most %d", c.what, each, len(message), c.most)
+			}
+			conn.Close()
+			accepted.closeAll()
+			calling.closeAll()
+		})
+	}
+}
+
+const log16 = "0123456789abcdef"
+
+func here(member string) (string, bool) { return member, true }
+
+// startStreams runs a link with a listener for some services.
+func startStreams(t *testing.T, network *linktest.Network, id string, services []string) (*link.Link, net.Listener) {
+	t.Helper()
+	port, err := network.Listen(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := link.New(link.Options{ID: id, Ring: "ring", Keys: [][]byte{make([]byte, 32)}, Listener: port, Dial: network.Dialer(id), Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := l.Listen(services...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	over := make(chan struct{})
+	go func() { l.Run(ctx); close(over) }()
+	t.Cleanup(func() { stop(); <-over })
+	return l, listener
+}
