@@ -235,7 +235,10 @@ func (r *Ring) report(n holders.Changes) {
 		return
 	}
 	for _, o := range n.Others {
-		r.elsewhere.Note(r.roster.Load(), o, r.hostOf(r.table.Holder(o)))
+		_, has := r.roster.Load().Find(o.Key)
+		if due, _, ok := r.Newest(o.Key); has && (!ok || o.Time().After(due)) {
+			r.elsewhere.Store(o.Key, elsewhere{o.Due, r.hostOf(r.table.Holder(o))})
+		}
 	}
 	for _, all := range [][]holders.Report{n.Yielded, n.Doubled, n.Orphans} {
 		for i := range all {

@@ -52,7 +52,6 @@ type Ring struct {
 	running chan struct{} // closed when Run returns
 	started atomic.Bool   // Run was called
 	published
-	elsewhere roster.Elsewhere
 
 	// Only Run's goroutine uses the remaining fields.
 	ctx     context.Context
@@ -88,6 +87,14 @@ type published struct {
 	load    atomic.Uint32
 	viewSum atomic.Uint64 // digest of the members that it sees
 	sure    atomic.Bool   // most members agree with this host's clock
+
+	elsewhere sync.Map // of the jobs of this host that others took: the newest elsewhere, by job.Key
+}
+
+// elsewhere is an occurrence that another member took.
+type elsewhere struct {
+	due  int64
+	host string
 }
 
 // New makes a Ring. It opens nothing before Run.
@@ -348,7 +355,12 @@ func (r *Ring) tick() {
 // Newest returns the newest known occurrence of a job that another member took, and the name of
 // that member's host. It does not wait for Run.
 func (r *Ring) Newest(key job.Key) (due time.Time, by string, ok bool) {
-	return r.elsewhere.Newest(key)
+	taken, ok := r.elsewhere.Load(key)
+	if !ok {
+		return time.Time{}, "", false
+	}
+	x := taken.(elsewhere)
+	return time.Unix(0, x.due).UTC(), x.host, true
 }
 
 func (r *Ring) hold(holdings []catalog.Holding) {
@@ -357,7 +369,12 @@ func (r *Ring) hold(holdings []catalog.Holding) {
 	if r.stage.entry == joined && r.own.Root != before {
 		r.own.Edited = r.o.Now()
 	}
-	r.elsewhere.Keep(r.roster.Load())
+	r.elsewhere.Range(func(key, _ any) bool {
+		if _, has := r.roster.Load().Find(key.(job.Key)); !has {
+			r.elsewhere.Delete(key)
+		}
+		return true
+	})
 	r.publish()
 	for _, m := range r.alive() {
 		r.compare(m)

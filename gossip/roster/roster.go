@@ -1,5 +1,5 @@
-// Package roster owns the lists of ring jobs that members hold: their encoding, the differences
-// between two of them, and which other members took occurrences of their jobs.
+// Package roster owns the lists of ring jobs that members hold: their encoding, and the differences
+// between two of them.
 package roster
 
 import (
