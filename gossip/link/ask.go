@@ -127,11 +127,14 @@ func (l *Link) newClient() *http.Transport {
 	return t
 }
 
+// connKey is the key of the connection in the context of a request.
+type connKey struct{}
+
 // newServer makes the HTTP server that answers Ask.
 func (l *Link) newServer() *http.Server {
 	s := &http.Server{
 		Handler:        http.HandlerFunc(l.answer),
-		ConnContext:    withConn,
+		ConnContext:    func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
 		BaseContext:    func(net.Listener) context.Context { return l.ctx },
 		ErrorLog:       slog.NewLogLogger(l.log.Handler(), slog.LevelDebug),
 		ReadTimeout:    maxTime,
@@ -156,7 +159,7 @@ func (l *Link) answer(w http.ResponseWriter, r *http.Request) {
 	defer l.work.Done()
 	ctx, cancel := context.WithTimeout(r.Context(), maxTime)
 	defer cancel()
-	c := connOf(ctx)
+	c := ctx.Value(connKey{}).(*Conn)
 	select {
 	case c.from.requests <- struct{}{}:
 		defer func() { <-c.from.requests }()
@@ -220,17 +223,4 @@ func (l *Link) Transport(address func(id string) (addr string, ok bool)) *http.T
 		MaxResponseHeaderBytes: 16 << 10,
 		DisableCompression:     true,
 	}
-}
-
-type connKey struct{}
-
-// withConn is the ConnContext of a server on the listener of the service HTTP: see connOf.
-func withConn(ctx context.Context, c net.Conn) context.Context {
-	return context.WithValue(ctx, connKey{}, c)
-}
-
-// connOf returns the connection on which a member sent a request, or nil.
-func connOf(ctx context.Context) *Conn {
-	c, _ := ctx.Value(connKey{}).(*Conn)
-	return c
 }

@@ -537,8 +537,8 @@ func TestTransportAsksTheDaemonOfAMember(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		server := http.Server{ConnContext: withConn, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			fmt.Fprintf(w, "%s of %s", r.URL.Path, connOf(r.Context()).peer)
+		server := http.Server{ConnContext: b.server.ConnContext, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprintf(w, "%s of %s", r.URL.Path, r.Context().Value(connKey{}).(*Conn).peer)
 		})}
 		go server.Serve(listener)
 		defer server.Close()
