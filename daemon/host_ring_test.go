@@ -3,9 +3,12 @@ package daemon
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -53,5 +56,47 @@ func TestUserCannotPreventRingJobOfAnotherOwner(t *testing.T) {
 		if run := missed[due.UTC()]; run == 0 || err != nil || why.Run == nil || why.Run.ID != run {
 			t.Errorf("run %d is that of %s, which came due around a restart; why says %q, %v", run, due, why.Verdict, err)
 		}
+	}
+}
+
+// The home directory of a job's user is missing on one member: the other one runs the occurrences that are that
+// member's. Once it is missing on both, an occurrence that was handed over counts as failed.
+func TestRingJobThatCannotStartHereRunsElsewhere(t *testing.T) {
+	t.Parallel()
+	n1, n2 := newTestHost(t), newTestHost(t)
+	seed := fmt.Sprintf("127.%d.%d.", 1+rand.N(250), 1+rand.N(250))
+	for i, h := range []*testHost{n1, n2} {
+		h.Family = crontab.RHEL // its cron requires the directory
+		h.configure(fmt.Sprintf("[ring]\nname = \"test\"\nbind = \"%[1]s%[2]d:7946\"\nseeds = [\"%[1]s1\", \"%[1]s2\"]\n", seed, i+1))
+		h.write("etc/cron.d/sync", "#@ name=sync scope=ring route=any sec=*\n* * * * * ann true\n")
+	}
+	if err := os.Remove(n1.path("home/ann")); err != nil {
+		t.Fatal(err)
+	}
+	n1.start()
+	n2.startInRing()
+
+	lacks, has := n1.watch(), n2.watch()
+	handedOver := func(r job.Record) bool { return r.Kind == job.Ended && r.Reason == job.HandedOver }
+	given := lacks.await("the member without the directory hands an occurrence over", handedOver)
+	if o := given.Run.Outcome; o.Kind != job.NotStarted || given.Run.Verdict != job.VerdictRetry {
+		t.Errorf("it ended %s, %s: want it not started, and tried elsewhere", o, given.Run.Verdict)
+	}
+	ran := has.await("the other member runs it", func(r job.Record) bool { return r.Kind == job.Ended && r.Due.Equal(given.Due) })
+	if !ran.Run.OK() || ran.Run.Attempt != 1 || ran.Run.Reason != job.TakenOver {
+		t.Errorf("there it ended %s, attempt %d, because %s: want a first attempt that succeeds", ran.Run.Outcome, ran.Run.Attempt, ran.Run.Reason)
+	}
+	why, err := n1.client.Why(n1.context(), "sync", given.Due)
+	if want := "It could not be started. Chdir HOME failed"; err != nil || !strings.HasPrefix(why.Verdict, want) || !strings.HasSuffix(why.Verdict, job.HandedOver.Sentence()) {
+		t.Errorf("why: %q, %v; want %q and that it was handed over", why.Verdict, err, want)
+	}
+
+	if err := os.Remove(n2.path("home/ann")); err != nil {
+		t.Fatal(err)
+	}
+	given = has.await("the member that lost the directory hands an occurrence over", handedOver)
+	failed := lacks.await("it ends on the last member", func(r job.Record) bool { return r.Kind == job.Ended && r.Due.Equal(given.Due) })
+	if failed.Run.Outcome.Kind != job.NotStarted || !failed.Run.Verdict.Bad() {
+		t.Errorf("on the last member it ended %s, %s: want it not started, and failed", failed.Run.Outcome, failed.Run.Verdict)
 	}
 }

@@ -126,6 +126,12 @@ func (r *Ring) IsForeign(ctx context.Context, member string, o exchange.Occurren
 	return foreign, err
 }
 
+// IsGivenUp reports whether this host knows that a member took an occurrence and never begins it.
+func (r *Ring) IsGivenUp(ctx context.Context, member string, o exchange.Occurrence) (is bool) {
+	_ = r.do(ctx, func() error { is = r.table.GaveUp(o, member); return nil })
+	return is
+}
+
 // Holding returns this host's entry of a job, or the zero value.
 func (r *Ring) Holding(key job.Key) catalog.Holding {
 	h, _ := r.roster.Load().Find(key)

@@ -86,21 +86,17 @@ func (r *Ring) leave() {
 // of all others that this member took. A member that is cut off receives it from the others.
 func (r *Ring) broadcastFinal(u holders.Unstarted) {
 	now := r.o.Now()
-	given := map[exchange.Occurrence]bool{}
 	for _, x := range u.Occurrences {
 		holder := r.table.Holder(x.Occurrence)
 		if m := r.members[holder]; holder == "" || holder == r.o.ID || m == nil || m.state != Alive {
+			x.GivenUp = true
 			r.table.Progress(x, now)
-			given[x.Occurrence] = true
+			r.stage.givesUp = true
 		}
 	}
-	r.stage.givesUp = len(given) > 0
 	own := slices.DeleteFunc(r.table.Marks(time.Time{}, marksMax), func(m holders.Mark) bool {
 		return m.Member != r.o.ID || m.Phase == exchange.Over && m.Due < now.Add(-lastAge).UnixNano()
 	})
-	for i := range own {
-		own[i].GivenUp = own[i].Phase == exchange.Taken && given[own[i].Occurrence]
-	}
 	var parts [][]byte
 	for len(own) > 0 || len(parts) == 0 {
 		b, n := holders.AppendMarks(wire.AppendTime(nil, time.Time{}), own, link.MaxBody-timeLen)
@@ -113,6 +109,17 @@ func (r *Ring) broadcastFinal(u holders.Unstarted) {
 		}
 	}
 	r.stage.exit = final
+	r.sendUnconfirmed()
+}
+
+// insist sends each member the mark of an occurrence that this one gave up, until it confirms it.
+func (r *Ring) insist(given holders.Mark) {
+	b, _ := holders.AppendMarks(wire.AppendTime(nil, time.Time{}), []holders.Mark{given}, packetRoom)
+	for _, m := range r.alive() {
+		if len(m.unconfirmed) < mostUnconfirmed {
+			m.unconfirmed = append(m.unconfirmed, message{verbConfirm, b})
+		}
+	}
 	r.sendUnconfirmed()
 }
 

@@ -35,8 +35,9 @@ const (
 	stateAge     = 5 * time.Minute // of the marks in that state
 	stateRoom    = 16 << 10        // bytes of marks in it, which members exchange about four times a minute
 	marksMax     = 100_000
-	mostDoubles  = 1000             // of a member, which it has not confirmed yet
 	refusalDelay = 10 * time.Second // for members to see each other again after a network partition
+
+	mostUnconfirmed = 1000 // messages to a member
 )
 
 // spread is what this member sends to the others about occurrences.
@@ -249,7 +250,7 @@ func (r *Ring) report(n holders.Changes) {
 	for _, x := range n.Doubled {
 		// The packet that reported the run on this host may have been lost, or seem to be of a lost run.
 		own, ok := r.table.Own(x.Occurrence)
-		if m := r.members[x.Member]; ok && m != nil && len(m.unconfirmed) < mostDoubles {
+		if m := r.members[x.Member]; ok && m != nil && len(m.unconfirmed) < mostUnconfirmed {
 			b, _ := holders.AppendMarks(nil, []holders.Mark{own}, packetRoom)
 			m.unconfirmed = append(m.unconfirmed, message{verbDoubles, b})
 		}

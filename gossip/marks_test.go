@@ -303,6 +303,56 @@ func TestMarksOfLeaverReachAMemberThatWasCutOff(t *testing.T) {
 	})
 }
 
+// TestOccurrenceThatCouldNotStartIsTakenOver: a member could not start an occurrence, and stays. The
+// others receive that although no packet of it arrives, and can claim the occurrence; that member itself
+// can claim it too, in case no other one does. None of them reports a double run.
+func TestOccurrenceThatCouldNotStartIsTakenOver(t *testing.T) {
+	bubble(t, func(t *testing.T, r *testRing) {
+		r.ring(3)
+		h := r.members[2]
+		taken, left := occurrence(7), occurrence(8)
+		for _, o := range []exchange.Occurrence{taken, left} {
+			h.Take(holders.Claim{Occurrence: o})
+			r.granted(h, o, holders.Granted)
+		}
+		r.net.lose(1)
+		for _, o := range []exchange.Occurrence{taken, left} {
+			h.Take(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Run: 3, Attempt: 1}, exchange.Progress{Occurrence: o, Phase: exchange.Taken, GivenUp: true})
+		}
+		for _, other := range r.members[:2] {
+			r.await(time.Second, "it is given up", func() bool { return len(other.orphans(h.id)) == 2 })
+			for _, x := range other.orphans(h.id) {
+				if !x.Left || x.Phase != exchange.Taken || x.Attempt != 0 || !slices.Equal(x.Tried, []string{h.id}) {
+					t.Errorf("%s: orphan %+v, want one that %s never begins, without an attempt", other.id, x, h.id)
+				}
+			}
+			if !other.IsGivenUp(t.Context(), h.id, taken) || other.IsGivenUp(t.Context(), other.id, taken) {
+				t.Errorf("%s: it does not know who gave the occurrence up", other.id)
+			}
+		}
+		r.net.lose(0)
+		claim := func(m *testMember, o exchange.Occurrence, want holders.Grant) {
+			m.mu.Lock()
+			m.events = slices.DeleteFunc(m.events, func(e holders.Event) bool { c, is := e.(holders.Claimed); return is && c.Occurrence == o })
+			m.mu.Unlock()
+			m.Take(holders.Claim{Occurrence: o, Again: true})
+			r.granted(m, o, want)
+		}
+		claim(r.members[0], taken, holders.Granted)
+		claim(r.members[1], taken, holders.Refused)
+		claim(h, taken, holders.Refused)
+		claim(h, left, holders.Granted)
+		claim(r.members[1], left, holders.Refused)
+		for _, m := range r.members {
+			for _, of := range r.members {
+				if all := m.doubles(of.id); len(all) > 0 {
+					t.Errorf("%s: doubles %+v, want none", m.id, all)
+				}
+			}
+		}
+	})
+}
+
 // TestMarksOfLeaverAreTakenOver: all others receive the unstarted occurrences of a member that
 // leaves, although no packet of it arrives. One of them takes each over, and no double run is
 // reported.

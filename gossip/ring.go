@@ -321,7 +321,9 @@ func (r *Ring) carryOut(effects []holders.Effect) (claims []holders.Claim) {
 // progress records this member's progress, and announces it.
 func (r *Ring) progress(p exchange.Progress) {
 	m, news := r.table.Progress(p, r.o.Now())
-	r.announce(m)
+	if r.announce(m); m.GivenUp {
+		r.insist(m)
+	}
 	r.report(news)
 }
 

@@ -286,6 +286,9 @@ func (e *Engine) newRun(o *gate.Occurrence) *live.Run {
 	}
 	if p := o.Permit; p != nil {
 		r.Token, r.TokenAt = p.Token, e.now.Up
+		if x := p.Orphan; x != nil {
+			r.Tried = x.Tried
+		}
 		if x := p.Orphan; x != nil && x.Begun {
 			r.Attempt, r.Lost = max(x.Attempt, 1)+1, x.Lost
 			if !x.Left {

@@ -53,6 +53,9 @@ func (e *Engine) handleEnded(ev event.Ended) {
 	}
 	r.Usage, r.Refused = ev.Usage, ev.Refused
 	r.Verdict = live.Judge(r)
+	if ev.Unrun && r.StopReason == "" && e.isForOthers(r) {
+		r.Verdict, r.Reason = job.VerdictRetry, job.HandedOver
+	}
 	e.recordRun(job.Ended, "", r, "")
 	stamped := e.stamp(r)
 	e.remove(r)

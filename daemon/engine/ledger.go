@@ -34,6 +34,9 @@ func (e *Engine) conclude(r *live.Run) {
 		e.progress(r, exchange.Over)
 	}
 	switch {
+	case r.Verdict == job.VerdictRetry && r.Reason == job.HandedOver:
+		e.handOver(r)
+		return
 	case r.Verdict == job.VerdictRetry:
 		e.retry(r)
 		return
@@ -162,8 +165,8 @@ func (e *Engine) updateProblems(l job.Ledger) {
 
 // retry makes the next attempt of an occurrence, which waits for its backoff. A lost run
 // that if-lost=rerun starts again does not wait.
-func (e *Engine) retry(failed *live.Run) {
-	r := &live.Run{Options: failed.Options, Zone: failed.Zone, Opened: failed.Opened, Run: job.Run{
+func (e *Engine) retry(failed *live.Run) (r *live.Run) {
+	r = &live.Run{Options: failed.Options, Zone: failed.Zone, Opened: failed.Opened, Tried: failed.Tried, Run: job.Run{
 		ID: e.nextRun, Job: failed.Job, Due: failed.Due, Era: failed.Era,
 		Attempt: failed.Attempt + 1, Lost: failed.Lost, Trigger: job.TriggerRetry, By: failed.By, User: failed.User,
 		Invocation: failed.Invocation, Decided: e.now.Wall,
@@ -177,7 +180,7 @@ func (e *Engine) retry(failed *live.Run) {
 		r.Lost++
 		e.add(r)
 		e.requeue(r, failed)
-		return
+		return r
 	}
 	if failed.Reruns() {
 		r.Lost++
@@ -191,6 +194,7 @@ func (e *Engine) retry(failed *live.Run) {
 	if failed.Outcome.Kind == job.Lost {     // other members may have run it again meanwhile
 		e.reclaim(r)
 	}
+	return r
 }
 
 // pauseBefore makes an attempt wait for its time.

@@ -29,8 +29,9 @@ type ringState struct {
 	mode     event.RingMode
 	members  exchange.Members
 	unbegun  map[job.RunID]*live.Run
-	messages []exchange.Message // that the ring has not received yet
-	wake     time.Duration      // Moment.Up at which the ring needs a step; 0: not known
+	handed   map[exchange.Occurrence]*live.Run // runs that could not start, until another member has their occurrences
+	messages []exchange.Message                // that the ring has not received yet
+	wake     time.Duration                     // Moment.Up at which the ring needs a step; 0: not known
 	view     exchange.View
 	expected time.Duration // Moment.Up for which the last step requested the next one; 0: not known
 	closed   bool          // this host has a blackout
@@ -42,7 +43,7 @@ type ringState struct {
 const reopenTime = 5 * time.Second
 
 func newRing() ringState {
-	return ringState{unbegun: map[job.RunID]*live.Run{}, view: exchange.NoRing{}}
+	return ringState{unbegun: map[job.RunID]*live.Run{}, handed: map[exchange.Occurrence]*live.Run{}, view: exchange.NoRing{}}
 }
 
 // StepIn is Step for a host in a ring: it steps the ring and the engine in turn, until
@@ -159,6 +160,7 @@ func (e *Engine) behindShared() (slots []int) {
 
 // sendHost reports this host's jobs to the ring.
 func (e *Engine) sendHost() {
+	maps.DeleteFunc(e.ring.handed, func(o exchange.Occurrence, _ *live.Run) bool { _, ok := e.jobs.FindRing(o.Key); return !ok })
 	e.ring.send(exchange.Host{Jobs: e.jobs, Holdings: e.candidates(), Strict: e.ring.mode == event.Strict, Draining: e.draining})
 }
 

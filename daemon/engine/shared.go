@@ -80,6 +80,11 @@ func (e *Engine) permit(slot int, p exchange.Permit) {
 		}
 		return
 	}
+	if failed := e.ring.handed[p.Occurrence]; failed != nil {
+		delete(e.ring.handed, p.Occurrence)
+		e.drop(e.retry(failed), job.NoMember)
+		return
+	}
 	if waits := slices.Contains(e.pending, slot); p.Orphan != nil && !waits { // otherwise earlier occurrences would remain undecided
 		e.marks[slot] = max(e.marks[slot], p.Due)
 	}
@@ -118,9 +123,24 @@ func (e *Engine) deny(slot int, d exchange.Deny) {
 
 // revoke drops a run that waits, because another member has its occurrence.
 func (e *Engine) revoke(slot int, x exchange.Revoke) {
+	delete(e.ring.handed, x.Occurrence)
 	if r := e.liveOfOccurrence(x.Occurrence, slot); r != nil && (r.State == job.RunQueued || r.State == job.RunWaiting) {
 		e.dropFor(r, x.Reason, x.Host)
 	}
+}
+
+// isForOthers reports whether another member can run the occurrence of a run that could not start here.
+func (e *Engine) isForOthers(r *live.Run) bool {
+	return r.IsShared() && e.ring.view.Others(job.KeyOf(r.Job, r.User), r.Tried)
+}
+
+// handOver gives the occurrence of a run that could not start to the other members. If none of them
+// takes it, the ring permits it here again, to be recorded as failed.
+func (e *Engine) handOver(r *live.Run) {
+	p := exchange.ProgressOf(&r.Run, exchange.Taken)
+	p.GivenUp = true
+	e.ring.handed[p.Occurrence] = r
+	e.ring.send(p)
 }
 
 // resumeShared continues a run that the ring permits again.

@@ -379,6 +379,9 @@ func (h *simHost) tellRing(e holders.Effect) string {
 		return line
 	case exchange.Progress:
 		slot, _ := h.engine.jobs.FindRing(e.Key)
+		if e.GivenUp {
+			return fmt.Sprintf("  give up %s %s attempt=%d lost=%d", h.engine.jobs.ID(slot), h.clock(e.Time()), e.Attempt, e.Lost)
+		}
 		return fmt.Sprintf("  %s %s %s", []string{"", "take", "begin", "over"}[e.Phase], h.engine.jobs.ID(slot), h.clock(e.Time()))
 	case holders.Holdings:
 		return fmt.Sprintf("  hold %d", len(e.Holdings))

@@ -335,6 +335,9 @@ func (n *simMember) decided(c holders.Claimed) {
 
 func (n *simMember) progress(p exchange.Progress) {
 	m, changes := n.table.Progress(p, n.clock())
+	if m.GivenUp {
+		n.insist(func(to *simMember) { to.learn(m) })
+	}
 	n.post(func(to *simMember) { to.learn(m) })
 	n.report(changes)
 }
@@ -343,21 +346,19 @@ func (n *simMember) progress(p exchange.Progress) {
 // all members, but not long once one has confirmed, and longer if none has confirmed what it gives up.
 func (n *simMember) farewell(u holders.Unstarted) {
 	n.sim.given += len(u.Occurrences)
-	given := map[exchange.Occurrence]bool{}
+	given := false
 	for _, x := range u.Occurrences {
 		n.sim.gaveUp[givenUp{x.Occurrence, n.id}] = true
 		by := n.table.Holder(x.Occurrence)
 		if _, alive := n.heard[by]; by == "" || by == n.id || !alive {
+			x.GivenUp = true
 			n.table.Progress(x, n.clock())
-			given[x.Occurrence] = true
+			given = true
 		}
 	}
 	own := slices.DeleteFunc(n.ownMarks(), func(m holders.Mark) bool {
 		return m.Phase == exchange.Over && n.clock().Sub(m.Time()) >= time.Minute
 	})
-	for i := range own {
-		own[i].GivenUp = own[i].Phase == exchange.Taken && given[own[i].Occurrence]
-	}
 	confirmed := false
 	n.insist(func(to *simMember) {
 		confirmed = true
@@ -367,7 +368,7 @@ func (n *simMember) farewell(u holders.Unstarted) {
 	})
 	latest := n.sim.now.Add(finalTime)
 	n.await(func() bool {
-		return (confirmed || len(given) == 0) && (n.untold == 0 || n.sim.now.After(latest))
+		return (confirmed || !given) && (n.untold == 0 || n.sim.now.After(latest))
 	}, n.leave)
 }
 

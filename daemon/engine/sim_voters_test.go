@@ -55,7 +55,7 @@ func (n *simMember) grant(c holders.Claim, alive map[string]bool, life int) gran
 		at = n.apart(o)
 		g, ok = s.granted[at]
 	}
-	if !ok || c.Again && c.From == g.by && !alive[g.by] {
+	if !ok || c.Again && c.From == g.by && (!alive[g.by] || n.table.GaveUp(o, g.by)) {
 		s.tokens++
 		if ok {
 			entry = g.entry // a rerun under another entry leaves this one's as run

@@ -45,7 +45,8 @@ var update = flag.Bool("update", false, "write what the stories really say")
 //	stamps ID=DAY ...           the stamps that anacron left
 //	bar USER REASON [DETAIL]    nothing may start as the user; without USER all may
 //	until T                     time passes; the engine is woken at its wake times
-//	end N exit=C | signal=S | lost | unstarted   the process of run N ends
+//	end N exit=C | signal=S | lost | unstarted | unrun
+//	                            the process of run N ends; unrun: its command did not run, for a reason of this host
 //	clock +1h | -1h             the wall clock is set
 //	sleep 2h                    the machine is suspended
 //	die                         the daemon is killed
@@ -65,8 +66,8 @@ var update = flag.Bool("update", false, "write what the stories really say")
 //	took JOB T                  another member took an occurrence
 //	gone MEMBER JOB T taken|begun [ATTEMPT LOST]
 //	                            a member that took an occurrence is gone
-//	left MEMBER JOB T ATTEMPT LOST
-//	                            a member left, and had not begun it
+//	left MEMBER JOB T ATTEMPT LOST [TRIED ...]
+//	                            a member left, and had not begun it, or members could not start it
 //	depart                      this member is about to broadcast its final state
 //	deprived, doubled JOB T MEMBER
 //	                            a member took an occurrence too, or ran it too
@@ -325,7 +326,8 @@ func (s *story) command(words []string, body string) {
 		h.advance(s.time(words[1]))
 		return
 	case "end":
-		h.end(s.run(words[1]), s.outcome(words[2]))
+		delete(h.running, s.run(words[1]))
+		h.owed = append(h.owed, event.Ended{Run: s.run(words[1]), Outcome: s.outcome(words[2]), Unrun: words[2] == "unrun"})
 	case "beat":
 		h.step(event.Beat{Run: s.run(words[1]), Token: 1})
 	case "check":
@@ -449,7 +451,7 @@ func (s *story) ringEvent(words []string) {
 		return
 	case "left":
 		x := s.report(words[1], words[2], words[3], exchange.Taken)
-		x.Attempt, x.Lost, x.Left = uint16(s.run(words[4])), uint8(s.run(words[5])), true
+		x.Attempt, x.Lost, x.Left, x.Tried = uint16(s.run(words[4])), uint8(s.run(words[5])), true, words[6:]
 		s.w.step(fromRing{received: holders.Changes{Orphans: []holders.Report{x}}})
 		return
 	case "depart":
@@ -638,7 +640,7 @@ func (s *story) outcome(text string) job.Outcome {
 	switch kind {
 	case "lost":
 		return job.Outcome{Kind: job.Lost, Error: "the kernel does not tell"}
-	case "unstarted":
+	case "unstarted", "unrun":
 		return job.Outcome{Kind: job.NotStarted, Error: "no such shell"}
 	}
 	n, err := strconv.Atoi(value)

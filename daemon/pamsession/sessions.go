@@ -168,7 +168,9 @@ func (s *Sessions) Start(ctx context.Context, what spawn.Session) (pid int, note
 		return 0, "", fmt.Errorf("start session: %w", err)
 	}
 	p, err := s.manager.Start(ctx, spec)
-	if not, ok := errors.AsType[*session.NotStartedError](err); ok {
+	if not, ok := errors.AsType[*session.NotStartedError](err); ok && !not.Unrun {
+		return 0, "", spawn.UnsureError(not.Reason)
+	} else if ok {
 		return 0, "", errors.New(not.Reason)
 	}
 	return p.PID, p.Note, err

@@ -48,11 +48,14 @@ type Process struct {
 }
 
 // NotStartedError is the reason why no process exists. The unit is released already.
-type NotStartedError struct{ Reason string }
+type NotStartedError struct {
+	Reason string
+	Unrun  bool // the job was certainly not executed; otherwise the unit may have been killed just after that
+}
 
 func (e *NotStartedError) Error() string { return e.Reason }
 
-func notStarted(err error) error { return &NotStartedError{plain(err.Error())} }
+func notStarted(err error, unrun bool) error { return &NotStartedError{plain(err.Error()), unrun} }
 
 // Outcome returns the outcome for the run's record.
 func (e *NotStartedError) Outcome() job.Outcome {
@@ -65,16 +68,16 @@ func (e *NotStartedError) Outcome() job.Outcome {
 func (m *Manager) Start(ctx context.Context, spec Spec) (Process, error) {
 	e, err := newHelperConn(spec)
 	if err != nil {
-		return Process{}, notStarted(err)
+		return Process{}, notStarted(err, true)
 	}
 	defer e.close()
 	if err := m.startUnit(ctx, spec, e); err != nil {
-		return Process{}, notStarted(err)
+		return Process{}, notStarted(err, false)
 	}
 	note, err := m.await(ctx, spec, e)
 	if err != nil {
 		m.discard(spec.Name)
-		return Process{}, notStarted(err)
+		return Process{}, notStarted(err, ctx.Err() == nil)
 	}
 	s, _ := m.observe(ctx, spec.Name) // the job runs, even if systemd does not answer
 	return Process{PID: int(value[uint32](s, "ExecMainPID")), Unit: spec.Name, Note: note}, nil

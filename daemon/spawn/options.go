@@ -168,6 +168,11 @@ type Sessions interface {
 	Release(name string)
 }
 
+// UnsureError is the error of a session that does not exist, but whose command may have run for a moment.
+type UnsureError string
+
+func (e UnsureError) Error() string { return string(e) }
+
 // Session describes what to start. The descriptors are valid until Start returns.
 type Session struct {
 	Name      string

@@ -122,6 +122,7 @@ type child struct {
 	ended   time.Time      // when it was reaped
 	usage   job.Usage      // as reported by the kernel at that time
 	reached job.Reason     // the limit that a session ran into
+	unrun   bool           // see event.Ended
 }
 
 // eventQueue is the number of events that can wait for the receiver. Starts wait for it once the
@@ -572,7 +573,7 @@ func (s *Spawner) endUnstarted(c *child) {
 		s.appendOutput(c, job.Stderr, "%s: execle: %s", shell.Command, strings.ToUpper(reason[:1])+reason[1:])
 		why = fmt.Errorf("run SHELL %s: %w", shell.Command, shell.Errno)
 	}
-	c.outcome = job.Outcome{Kind: job.NotStarted, Error: why.Error()}
+	c.outcome, c.unrun = job.Outcome{Kind: job.NotStarted, Error: why.Error()}, true
 }
 
 // abandon reports a child that never had a process, as far as is known.
@@ -580,8 +581,11 @@ func (s *Spawner) abandon(c *child, why error) {
 	s.mu.Lock()
 	delete(s.living, c.run)
 	c.outcome, c.ended = job.Outcome{Kind: job.NotStarted, Error: why.Error()}, now()
-	if errors.Is(why, starter.ErrUnknown) {
+	switch _, unsure := errors.AsType[UnsureError](why); {
+	case errors.Is(why, starter.ErrUnknown):
 		c.outcome.Kind = job.Lost
+	default:
+		c.unrun = !unsure && why != errStopping && why != errCancelled
 	}
 	s.mu.Unlock()
 	if c.tool != nil {
@@ -641,7 +645,7 @@ func (s *Spawner) report(c *child, left *tail) {
 	output := c.out.Chunks(c.run, c.job)
 	c.memory.Add(int64(len(output)) * chunkBytes)
 	s.events <- Ended{
-		Ended:  event.Ended{Run: c.run, Outcome: c.outcome, At: c.ended, Usage: used, Limit: cmp.Or(reached, c.reached)},
+		Ended:  event.Ended{Run: c.run, Outcome: c.outcome, At: c.ended, Usage: used, Limit: cmp.Or(reached, c.reached), Unrun: c.unrun},
 		User:   c.user,
 		Output: output, Memory: c.memory,
 		File: path, Space: space, Late: left != nil,

@@ -105,7 +105,11 @@ func (r *Ring) due(m exchange.Due) {
 // compete ranks this member for an occurrence as of an instant, and makes it claim the
 // occurrence at the time of its rank.
 func (r *Ring) compete(c *claim, as time.Time) {
-	rank, nobody := r.ranking.own(r.host.Jobs, c.slot, c.Time())
+	var tried []string
+	if c.orphan != nil {
+		tried = c.orphan.Tried
+	}
+	rank, nobody := r.ranking.own(r.host.Jobs, c.slot, c.Time(), tried)
 	switch {
 	case rank >= 0 && (rank < ranks || c.missed):
 		r.enter(c, waiting)
@@ -303,7 +307,7 @@ func (r *Ring) permit(c *claim, token uint64) {
 	}
 	p := exchange.Permit{Occurrence: c.Occurrence, Token: token, Reason: c.reason, Skips: c.skips}
 	if x := c.orphan; x != nil {
-		p.Orphan = &exchange.Orphan{Host: x.Host, Begun: began(x), Left: x.Left, Attempt: int(x.Attempt), Lost: int(x.Lost)}
+		p.Orphan = &exchange.Orphan{Host: x.Host, Begun: began(x), Left: x.Left, Attempt: int(x.Attempt), Lost: int(x.Lost), Tried: x.Tried}
 	}
 	r.unstall(c)
 	r.enter(c, granted)

@@ -9,7 +9,6 @@ import (
 	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/holders"
-	"github.com/cronring/cronring/gossip/rendezvous"
 )
 
 // mostEarly limits how many reports of orphans are kept until the ring is known.
@@ -94,6 +93,15 @@ func (r *Ring) yield(all []holders.Report) {
 	}
 }
 
+// giveUp leaves an occurrence that could not start here to the others. Perhaps none of them can take it
+// any longer. So this member claims it again, to record that, once all others have had their turn.
+func (r *Ring) giveUp(o exchange.Occurrence) {
+	if c := r.claims[o]; c != nil {
+		r.forget(c)
+	}
+	r.park(&claim{Occurrence: o, at: -1, state: waiting, run: true, again: true, reason: job.NoMember}, r.now.In(ranks*r.holdOff()))
+}
+
 // reclaim claims the occurrence of a run that has not begun, or gives it up in the final
 // state.
 func (r *Ring) reclaim(p exchange.Progress) {
@@ -164,22 +172,12 @@ func (r *Ring) settled() bool {
 	return true
 }
 
+// isForOthers reports whether another member may take over a run that waits.
+func (r *Ring) isForOthers(slot int) bool { return r.ranking.hasOther(r.host.Jobs, slot) }
+
 func (r *Ring) revoke(o exchange.Occurrence, reason job.Reason, host string) {
 	if c := r.claims[o]; c != nil {
 		r.forget(c)
 	}
 	r.answer(exchange.Revoke{Occurrence: o, Reason: reason, Host: host})
-}
-
-// isForOthers reports whether another member may take over a run that waits. Runs that are
-// connected by after= and on= end here, because the runs that they wait for are here.
-func (r *Ring) isForOthers(slot int) bool {
-	s := r.ranking
-	weigh := s.weigher(r.host.Jobs, slot)
-	return r.host.Jobs.Component(slot) == nil && rendezvous.First(0, s.nodes, func(i int) rendezvous.Weight {
-		if i == s.self {
-			return 0
-		}
-		return weigh(i)
-	}) >= 0
 }

@@ -66,18 +66,20 @@ func remember(all []*ranking, m *holders.Membership, now time.Time) []*ranking {
 	return append(slices.Clip(all[max(0, len(all)-mostFormer+1):]), s) // views share all
 }
 
-// own returns this member's rank for an occurrence. The rank is ranks if at least that
-// many members come before it, or -1 if this member must not claim the occurrence. nobody
-// reports that no member may run the job and that this member must record that.
-func (s *ranking) own(in *catalog.Catalog, slot int, due time.Time) (rank int, nobody bool) {
+// own returns this member's rank for an occurrence among the members without those that tried to start
+// it. The rank is ranks if at least that many members come before it, or -1 if this member must not
+// claim the occurrence. nobody reports that no member may run the job and that this member must record
+// that.
+func (s *ranking) own(in *catalog.Catalog, slot int, due time.Time, tried []string) (rank int, nobody bool) {
 	if s.self < 0 {
 		return -1, false
 	}
-	weigh := s.weigher(in, slot)
+	weigh := s.weigher(in, slot, tried...)
 	if weigh(s.self) > 0 {
 		return s.rank(rankKey(in, slot, due), weigh), false
 	}
-	return -1, s.self == 0 && rendezvous.First(0, s.nodes, weigh) < 0 // the member with the lowest ID records that
+	nobody = len(tried) == 0 && s.self == 0 && rendezvous.First(0, s.nodes, weigh) < 0 // the member with the lowest ID records that
+	return -1, nobody
 }
 
 // rank returns this member's position; ranks: it is not among the first.
@@ -111,8 +113,15 @@ func rankKey(in *catalog.Catalog, slot int, due time.Time) uint64 {
 	return key
 }
 
-// weigher returns the weights of members for a job; a member with 0 must not run it.
-func (s *ranking) weigher(in *catalog.Catalog, slot int) func(i int) rendezvous.Weight {
+// hasOther reports whether another member may take over an occurrence of a job. Runs that are connected
+// by after= and on= end here, because the runs that they wait for are here.
+func (s *ranking) hasOther(in *catalog.Catalog, slot int, tried ...string) bool {
+	return in.Component(slot) == nil && rendezvous.First(0, s.nodes, s.weigher(in, slot, append(tried, s.Self)...)) >= 0
+}
+
+// weigher returns the weights of members for a job; a member with 0 must not run it, such as one of
+// the members in without.
+func (s *ranking) weigher(in *catalog.Catalog, slot int, without ...string) func(i int) rendezvous.Weight {
 	lead, fits := slot, s.judge(in, slot)
 	if c := in.Component(slot); c != nil {
 		lead = c.Lead
@@ -120,7 +129,7 @@ func (s *ranking) weigher(in *catalog.Catalog, slot int) func(i int) rendezvous.
 	prefer := in.Entry(lead).Options().Prefer
 	return func(i int) rendezvous.Weight {
 		m := &s.Members[i]
-		if m.Draining || !fits(i) {
+		if m.Draining || !fits(i) || slices.Contains(without, m.ID) {
 			return 0
 		}
 		weight := s.nodes[i].Weight

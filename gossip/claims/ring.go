@@ -117,6 +117,8 @@ func (r *Ring) handle(m exchange.Message) {
 func (r *Ring) progress(p exchange.Progress) {
 	c := r.claims[p.Occurrence]
 	switch {
+	case p.GivenUp:
+		r.giveUp(p.Occurrence)
 	case c != nil && c.run && p.Phase == exchange.Over:
 		r.forget(c)
 	case c != nil && c.state == granted && p.Phase == exchange.Begun:

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/engine/exchange"
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/rendezvous"
 )
 
@@ -32,6 +33,12 @@ func (r *Ring) View() exchange.View {
 
 // Undecided is part of exchange.View.
 func (v *View) Undecided() []exchange.Undecided { return v.undecided }
+
+// Others is part of exchange.View.
+func (v *View) Others(key job.Key, tried []string) bool {
+	slot, ok := v.jobs.FindRing(key)
+	return ok && v.ranking != nil && v.ranking.hasOther(v.jobs, slot, slices.Clip(tried)...)
+}
 
 // TakesNothing is part of exchange.View.
 func (v *View) TakesNothing() bool { return v.ranking.isDraining() }

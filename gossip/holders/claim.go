@@ -1,6 +1,7 @@
 package holders
 
 import (
+	"math"
 	"slices"
 	"time"
 	"unique"
@@ -81,17 +82,17 @@ func (r *Table) Ask(o exchange.Occurrence, again bool, peers []string, now time.
 }
 
 // unfinished returns the state of an occurrence that this member took and still holds. It returns
-// nil if there is none, or if the occurrence is over.
+// nil if there is none, or if the occurrence is over or was given up.
 func (r *Table) unfinished(o exchange.Occurrence) *state {
 	e := r.entries[o]
-	if e == nil || e.mine.phase == 0 || e.mine.phase == exchange.Over || e.holder() != &e.mine {
+	if e == nil || e.mine.phase == 0 || e.mine.phase == exchange.Over || e.mine.givenUp || e.holder() != &e.mine {
 		return nil
 	}
 	return &e.mine
 }
 
-// again decides a claim of a dead member's occurrence as far as this member can without the
-// others. If peers include the holder, it was restarted or is back, and answers for itself. An
+// again decides a claim of an occurrence that a member gave up, or whose member is dead, as far as this
+// member can without the others. If peers include the holder, it was restarted or is back, and answers for itself. An
 // occurrence without a record is assumed to have been claimed once.
 func (r *Table) again(o exchange.Occurrence, peers []string) (Question, Claimed) {
 	q := Question{Occurrence: o, Generation: 1, Phase: exchange.Taken}
@@ -100,11 +101,14 @@ func (r *Table) again(o exchange.Occurrence, peers []string) (Question, Claimed)
 		return q, Claimed{}
 	}
 	held := e.holder()
-	if held.phase == exchange.Over || held.phase > 0 && !r.dead[held.member] && !slices.Contains(peers, held.member.Value()) {
+	if held.phase == exchange.Over || held.phase > 0 && !held.givenUp && !r.dead[held.member] && !slices.Contains(peers, held.member.Value()) {
 		return q, Claimed{Occurrence: o, Grant: Refused, By: held.member.Value()}
 	}
 	if held.phase > 0 {
 		q.Generation, q.Phase, q.Attempt = next(held.generation), held.phase, held.attempt
+	}
+	if held.givenUp { // others may know only that its member began this attempt
+		q.Attempt = min(q.Attempt, math.MaxUint16-1) + 1
 	}
 	if r.dead[e.asked] || r.dead[e.lostTo] {
 		q.Generation = max(q.Generation, next(e.askedIn))
@@ -159,6 +163,8 @@ func (r *Table) blocks(s *state, asker name, q Question) bool {
 	case s.phase == 0, s.phase == exchange.Taken && s.member == asker: // the claimant was restarted and claims its own
 		return false
 	case q.Mine && s.phase == exchange.Begun && s.member == asker: // it claims the next attempt
+		return false
+	case s.generation < q.Generation && s.givenUp:
 		return false
 	case s.generation < q.Generation:
 		return s.member == r.self || s.step() > step(q.Phase, q.Attempt)

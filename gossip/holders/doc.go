@@ -39,7 +39,9 @@
 // A member that leaves sends its final state to all others, which then treat it
 // as dead. The marks of occurrences that it gave up say that it never begins
 // them. They also count for a member that receives them from another one, and
-// lose against marks of live members of the same generation.
+// lose against marks of live members of the same generation. A member that could
+// not start an occurrence gives it up in the same way, and stays. Members that
+// gave an occurrence up do not claim it to run it.
 //
 // A member that was away for a while, and holds occurrences that it took before,
 // checks with the others whether it still holds them. Claims under way give way to

@@ -23,7 +23,7 @@ type Mark struct {
 	Attempt    uint16 // number of the latest attempt that began, on any member; 0: none
 	Lost       uint8  // number of attempts that were made because the process of the previous one vanished
 	Run        int64  // ID of the run on that member; 0: none yet, or it was skipped
-	GivenUp    bool   // the member left with it Taken: it never begins it
+	GivenUp    bool   // the member left with it Taken, or could not start it: it never begins it
 }
 
 // Grant is the decision on a claim.
@@ -80,9 +80,10 @@ type Changes struct {
 // whose final state lacks an occurrence never took it.
 type Report struct {
 	Mark
-	Host string // the member's
-	Asks bool   // the member claimed it: no report shows that it took it
-	Left bool   // the member left and sent its final state, or gave the occurrence up: it never begins what it had not begun
+	Tried []string // the members that gave the occurrence up, as far as this one knows
+	Host  string   // the member's
+	Asks  bool     // the member claimed it: no report shows that it took it
+	Left  bool     // the member left and sent its final state, or gave the occurrence up: it never begins what it had not begun
 }
 
 // Limits bound the size of a Table.
@@ -119,6 +120,7 @@ type Table struct {
 	claims  map[exchange.Occurrence]*claim
 	dead    map[name]bool
 	doubles map[exchange.Occurrence][]name // members whose runs were already reported as doubles
+	tried   map[exchange.Occurrence][]name // members that gave it up
 	horizon int64                          // scheduled time of the newest occurrence that was dropped for its age
 	serial  uint32                         // of the latest claim
 }
@@ -155,6 +157,9 @@ type state struct {
 	givenUp    bool // see Mark; it is an orphan, too
 }
 
+// givenUpStep is the step of a mark with GivenUp, after which its member does not begin another attempt.
+const givenUpStep = math.MaxInt - 1
+
 // step maps a phase and an attempt to a number that grows with progress: an attempt begins, the
 // next one waits and begins, and so on, until the occurrence is over.
 func step(p exchange.Phase, attempt uint16) int {
@@ -169,7 +174,12 @@ func step(p exchange.Phase, attempt uint16) int {
 	return 0
 }
 
-func (s *state) step() int { return step(s.phase, s.attempt) }
+func (s *state) step() int {
+	if s.givenUp {
+		return givenUpStep
+	}
+	return step(s.phase, s.attempt)
+}
 
 func (s *state) began() bool { return s.phase >= exchange.Begun && s.run != 0 }
 
@@ -246,6 +256,7 @@ func New(self string, limits Limits) *Table {
 		claims:  map[exchange.Occurrence]*claim{},
 		dead:    map[name]bool{},
 		doubles: map[exchange.Occurrence][]name{},
+		tried:   map[exchange.Occurrence][]name{},
 	}
 }
 
@@ -264,8 +275,12 @@ func (r *Table) Progress(s exchange.Progress, now time.Time) (Mark, Changes) {
 	if s.Phase == exchange.Begun && mine.phase == exchange.Taken { // the next attempt begins
 		attempt = max(mine.attempt+1, s.Attempt)
 	}
-	if step(s.Phase, attempt) > mine.step() {
-		mine.member, mine.phase, mine.vanished = r.self, s.Phase, s.Vanished
+	switch {
+	case s.GivenUp && mine.phase < exchange.Over:
+		*mine = state{member: r.self, generation: mine.generation, phase: exchange.Taken, attempt: s.Attempt, lost: s.Lost, orphan: true, givenUp: true}
+		r.triedBy(o, e, r.self)
+	case step(s.Phase, attempt) > mine.step():
+		mine.member, mine.phase, mine.vanished, mine.orphan, mine.givenUp = r.self, s.Phase, s.Vanished, false, false
 		mine.attempt, mine.lost = attempt, max(mine.lost, s.Lost)
 		if s.Run != 0 {
 			mine.run = s.Run
@@ -325,6 +340,9 @@ func (r *Table) learn(m *Mark, now time.Time, news *Changes) {
 	}
 	e := r.entry(o, now)
 	r.double(o, e, &s, news)
+	if s.givenUp {
+		r.triedBy(o, e, s.member)
+	}
 	if !s.replaces(&e.theirs) {
 		return
 	}
@@ -345,9 +363,30 @@ func (r *Table) learn(m *Mark, now time.Time, news *Changes) {
 		e.mine = state{}
 		news.Yielded = append(news.Yielded, Report{Mark: *m})
 	}
-	if r.dead[s.member] && s.phase < exchange.Over && !e.ran() {
-		news.Orphans = append(news.Orphans, Report{Mark: *m})
+	if (r.dead[s.member] || s.givenUp) && s.phase < exchange.Over && !e.ran() {
+		news.Orphans = append(news.Orphans, Report{Mark: *m, Tried: r.triedOf(o)})
 	}
+}
+
+// triedBy remembers that a member gave an occurrence up.
+func (r *Table) triedBy(o exchange.Occurrence, e *entry, member name) {
+	if r.entries[o] == e && !slices.Contains(r.tried[o], member) {
+		r.tried[o] = append(r.tried[o], member)
+	}
+}
+
+// triedOf returns the members that gave an occurrence up.
+func (r *Table) triedOf(o exchange.Occurrence) (ids []string) {
+	for _, member := range r.tried[o] {
+		ids = append(ids, member.Value())
+	}
+	return ids
+}
+
+// GaveUp reports whether a member took an occurrence, and gave it up.
+func (r *Table) GaveUp(o exchange.Occurrence, member string) bool {
+	e := r.entries[o]
+	return e != nil && e.holder().givenUp && e.holder().member.Value() == member
 }
 
 // cannotHaveBegun reports whether this member cannot have begun an occurrence that others list as
@@ -361,10 +400,7 @@ func (s *state) replaces(known *state) bool {
 	if s.member != known.member || known.phase == 0 {
 		return s.supersedes(known)
 	}
-	if c := cmp.Or(cmp.Compare(s.generation, known.generation), cmp.Compare(s.step(), known.step())); c != 0 {
-		return c > 0
-	}
-	return s.givenUp && !known.givenUp
+	return cmp.Or(cmp.Compare(s.generation, known.generation), cmp.Compare(s.step(), known.step())) > 0
 }
 
 // double reports that another member's run doubles a run of this member, if it does.
@@ -423,10 +459,10 @@ func (r *Table) orphan(o exchange.Occurrence, e *entry, lost name) (Report, bool
 	switch {
 	case held == &e.mine || held.phase == exchange.Over || e.ran():
 		return Report{}, false
-	case held.phase > 0 && held.member == lost:
-		return Report{Mark: mark(o, held)}, true
-	case (e.asked == lost || e.lostTo == lost) && (held.phase == 0 || r.dead[held.member]):
-		return Report{Asks: true, Mark: Mark{
+	case held.phase > 0 && held.member == lost && !held.givenUp: // otherwise it is an orphan already
+		return Report{Mark: mark(o, held), Tried: r.triedOf(o)}, true
+	case (e.asked == lost || e.lostTo == lost) && (held.phase == 0 || held.givenUp || r.dead[held.member]):
+		return Report{Asks: true, Tried: r.triedOf(o), Mark: Mark{
 			Occurrence: o, Member: lost.Value(), Generation: e.askedIn, Phase: max(held.phase, exchange.Taken),
 			Attempt: held.attempt, Lost: held.lost,
 		}}, true
@@ -579,6 +615,7 @@ func (r *Table) forget(all *occurrenceHeap) exchange.Occurrence {
 	o := heap.Pop(all).(exchange.Occurrence)
 	delete(r.entries, o)
 	delete(r.doubles, o)
+	delete(r.tried, o)
 	return o
 }
 

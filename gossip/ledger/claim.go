@@ -58,7 +58,7 @@ func (l *Ledger) claim(ctx context.Context, claims []holders.Claim) []holders.Cl
 	l.repeat(ctx, b, results, func(i int) (claim, bool) {
 		r, c := results[i], b.claims[i]
 		c.from = r.by
-		return c, claims[i].Again && r.grant == holders.Refused && r.by != "" && r.by == claims[i].From && l.gone(r.by)
+		return c, claims[i].Again && r.grant == holders.Refused && r.by != "" && r.by == claims[i].From && l.gone(ctx, r.by, claims[i].Occurrence)
 	})
 	answers := make([]holders.Claimed, len(claims))
 	for i, r := range results {

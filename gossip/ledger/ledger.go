@@ -54,7 +54,8 @@ type Options struct {
 	Dir    string   // of the log, if this member is a voter, and of nothing else
 	Link   *link.Link
 	Addr   func(member string) (addr string, ok bool) // returns the address of a member's link
-	IsDead func(member string) bool                   // whether this member sees that another one is dead or has left
+	// IsGone reports whether another member is known to be dead, to have left, or to have given up the occurrence.
+	IsGone func(ctx context.Context, member string, o exchange.Occurrence) bool
 	// Holding returns this member's entry of a job; zero: it has none.
 	Holding func(key job.Key) catalog.Holding
 	// Foreign reports whether a member that was granted an occurrence for another entry
@@ -73,7 +74,7 @@ type Ledger struct {
 	dir  string
 	link *link.Link
 	addr func(string) (string, bool)
-	gone func(string) bool
+	gone func(context.Context, string, exchange.Occurrence) bool
 	log  *slog.Logger
 
 	holding func(job.Key) catalog.Holding
@@ -103,7 +104,7 @@ func New(o Options) (*Ledger, error) {
 		return nil, err
 	}
 	l := &Ledger{
-		id: o.ID, dir: o.Dir, link: o.Link, addr: o.Addr, gone: o.IsDead, log: o.Log,
+		id: o.ID, dir: o.Dir, link: o.Link, addr: o.Addr, gone: o.IsGone, log: o.Log,
 		holding: o.Holding, foreign: o.Foreign, clockIsSure: o.ClockIsSure, voters: voters, changed: make(chan struct{}),
 		pace: pace{}, beat: leastBeat,
 	}

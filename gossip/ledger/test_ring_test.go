@@ -81,7 +81,7 @@ func (r *testRing) start(id string) *member {
 	l, err := New(Options{
 		ID: id, Voters: r.voters, Dir: filepath.Join(r.dir, id), Link: carrier, Log: quiet,
 		Addr:    func(id string) (string, bool) { return id, true },
-		IsDead:  func(id string) bool { return r.get(id) == nil },
+		IsGone:  func(_ context.Context, id string, _ exchange.Occurrence) bool { return r.get(id) == nil },
 		Holding: func(key job.Key) catalog.Holding { return r.holding(id, key) },
 		Foreign: func(_ context.Context, member string, o exchange.Occurrence) (bool, error) {
 			return r.foreign(id, member)

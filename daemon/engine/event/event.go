@@ -34,6 +34,7 @@ type Ended struct {
 	Usage   job.Usage  // of all its processes
 	Limit   job.Reason // the limit that it exceeded: job.OverMemory, job.OverTasks, or ""
 	Refused bool       // the history already has a run of this occurrence, so this run will never be started
+	Unrun   bool       // the command certainly did not run, for a reason that need not apply to other hosts
 }
 
 // Checked reports the result of the command of if=.

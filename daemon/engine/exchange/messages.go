@@ -65,9 +65,11 @@ type Permit struct {
 type Orphan struct {
 	Host    string
 	Begun   bool // an attempt has begun there
-	Left    bool // the member left as planned: it does not run the occurrence any longer
+	Left    bool // the member left as planned, or could not start it: it does not run the occurrence any longer
 	Attempt int  // number of the latest attempt that began
 	Lost    int  // see Progress
+
+	Tried []string // the members on which it could not start
 }
 
 // Deny skips an occurrence that this member would have had.

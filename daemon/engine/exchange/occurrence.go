@@ -44,6 +44,7 @@ type Progress struct {
 	Attempt  uint16 // number of the latest attempt that began, on any member; 0: none
 	Lost     uint8  // number of attempts that were made because the process of the previous one vanished
 	Run      int64  // ID of the run on this member; 0: none yet, or it was skipped
+	GivenUp  bool   // Taken, and this member never begins it
 }
 
 // ProgressOf returns the progress of a run of this member. It does not count the attempt of

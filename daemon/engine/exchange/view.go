@@ -25,6 +25,10 @@ type View interface {
 	// ring jobs that no member can take.
 	Shares(at time.Time) (of map[string]int, nobodys int)
 
+	// Others reports whether another member can take over an occurrence of a job that could start
+	// neither here nor on the members in tried.
+	Others(key job.Key, tried []string) bool
+
 	// Undecided returns the occurrences whose owner could not be decided yet.
 	Undecided() []Undecided
 
@@ -69,6 +73,9 @@ func (NoRing) Owners() func(int, time.Time) string { return func(int, time.Time)
 
 // Shares knows no members.
 func (NoRing) Shares(time.Time) (map[string]int, int) { return map[string]int{}, 0 }
+
+// Others is false: there are none.
+func (NoRing) Others(job.Key, []string) bool { return false }
 
 // Undecided is empty: no occurrence waits.
 func (NoRing) Undecided() []Undecided { return nil }

@@ -38,6 +38,7 @@ type Run struct {
 	Opened       time.Time       // when the hours that it waited for began; zero: it did not wait for any
 	TokenAt      time.Duration   // Moment.Up at which its Token came
 	Reclaimed    bool            // the ring must permit it again before it continues
+	Tried        []string        // the members of the ring on which its occurrence could not start
 	StoredAt     time.Time       // of a run that is reclaimed after a restart: when the previous daemon was last alive
 }
 

@@ -31,6 +31,8 @@ func (ev *evidence) verdict(cross job.Step) string {
 		return "It is late, not lost. " + ev.reason().Sentence()
 	case ev.run != nil && ev.waitsForOthers():
 		return "It has not started yet. " + ev.reason().Sentence()
+	case cross == job.StepGate && ev.run != nil && ev.run.Reason == job.HandedOver:
+		return "It could not be started. " + display.Sentence(ev.run.Outcome.Error) + " " + ev.run.Reason.Sentence()
 	case cross == job.StepGate && ev.run != nil && ev.run.Outcome.Kind == job.NotStarted:
 		return "It could not be started. " + display.Sentence(ev.run.Outcome.Error)
 	case cross == "" && ev.run != nil:
