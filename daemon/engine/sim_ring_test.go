@@ -129,7 +129,8 @@ type simRing struct {
 	granted map[exchange.Occurrence]grantOf // the voters' ledger
 	tokens  uint64
 	voters  int
-	loses   func(*simMember) bool // the voters' answers to a member; nil: one of ten
+	delays  func([]holders.Claim) time.Duration // of the voters' answer to claims; nil: none
+	loses   func(*simMember) bool               // the voters' answers to a member; nil: one of ten
 
 	texts     []crontabText // the texts that all members have, or will have soon
 	version   int           // of texts
@@ -918,7 +919,7 @@ func (s *simRing) judgeOne(id job.ID, o exchange.Occurrence, until time.Time) {
 	unsure := s.rivaled[o] && (s.faults.cuts || slices.ContainsFunc(s.nodes, func(n *simMember) bool {
 		return n.joinedAt.Before(o.Time().Add(10*time.Second)) && n.joinedAt.Add(holders.RolloutTime+10*time.Second).After(o.Time())
 	}))
-	stays := id == "parent" || id == "child" || id == "plain" // they are connected; during an edit, no other member has the entry
+	stays := id == "parent" || id == "child" || id == "plain"               // they are connected; during an edit, no other member has the entry
 	never := len(firsts) == 0 && (s.breaks == nil || len(s.starts[o]) == 0) // the first attempt may have failed to start
 	switch {
 	case never && s.unbegun[o] != nil && (stays || s.faults.cuts || s.faults.dies || s.nobodyFits(id, o.Time())):

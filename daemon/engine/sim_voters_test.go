@@ -27,7 +27,11 @@ func (n *simMember) vote(claims []holders.Claim) {
 		if n.life != life { // nobody waits for the answer
 			return
 		}
-		n.soon(0, func() {
+		wait := time.Duration(0)
+		if s.delays != nil {
+			wait = s.delays(claims)
+		}
+		n.soon(wait, func() {
 			if !n.quorum() || s.lost(n) {
 				n.postpone(claims)
 				return
@@ -133,5 +137,33 @@ func TestCrashLosesNoUndecidedOccurrence(t *testing.T) {
 	s.run(time.Minute)
 	if len(s.starts[first]) != 1 || len(s.starts[second]) != 1 {
 		t.Errorf("the occurrences ran %d and %d times, want once each\n%s", len(s.starts[first]), len(s.starts[second]), s.story.String())
+	}
+}
+
+// TestCrashLosesNoOlderClaimInFlight kills a member when it starts an occurrence, while the voters'
+// answer to the one before it is on its way: they have granted both.
+func TestCrashLosesNoOlderClaimInFlight(t *testing.T) {
+	s := newSimRing(t, rand.New(rand.NewPCG(17, 2)), time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
+	s.faults.strict, s.voters = true, 3
+	s.texts = []crontabText{{[]string{"sim"}, "#@ name=one sec=*/10 scope=ring host=m0\n* * * * * one\n"}}
+	for range 3 {
+		s.add(len(s.nodes))
+	}
+	older := exchange.OccurrenceOf(keyIn("one"), s.begun.Add(20*time.Second))
+	newer := exchange.OccurrenceOf(keyIn("one"), s.begun.Add(30*time.Second))
+	s.loses = func(*simMember) bool { return false }
+	s.delays = func(claims []holders.Claim) time.Duration {
+		if len(claims) == 1 && claims[0].Occurrence == older {
+			return 15 * time.Second
+		}
+		return 0
+	}
+	for len(s.starts[newer]) == 0 && s.now.Sub(s.begun) < 2*time.Minute {
+		s.run(time.Millisecond)
+	}
+	s.nodes[0].kill(time.Second)
+	s.run(time.Minute)
+	if len(s.starts[older]) != 1 || len(s.starts[newer]) != 1 || s.starts[older][0].at.After(s.starts[newer][0].at) {
+		t.Errorf("the occurrences ran %d and %d times, want once each, and the older one first\n%s", len(s.starts[older]), len(s.starts[newer]), s.story.String())
 	}
 }

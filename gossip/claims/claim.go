@@ -167,6 +167,12 @@ func (r *Ring) enter(c *claim, s state) {
 	if c.state >= granted {
 		r.granted--
 	}
+	if c.open && c.state >= asked && c.state < granted {
+		remove(r.asking, c)
+	}
+	if c.open && s == asked {
+		r.asking[c.Key] = append(r.asking[c.Key], c)
+	}
 	if c.state = s; s >= granted {
 		r.granted++
 	}
@@ -186,10 +192,14 @@ func (r *Ring) forget(c *claim) {
 func (r *Ring) unstall(c *claim) {
 	if c.tries > 0 {
 		c.tries = 0
-		rest := slices.DeleteFunc(r.stalled[c.Key], func(x *claim) bool { return x == c })
-		if r.stalled[c.Key] = rest; len(rest) == 0 {
-			delete(r.stalled, c.Key)
-		}
+		remove(r.stalled, c)
+	}
+}
+
+func remove(from map[job.Key][]*claim, c *claim) {
+	rest := slices.DeleteFunc(from[c.Key], func(x *claim) bool { return x == c })
+	if from[c.Key] = rest; len(rest) == 0 {
+		delete(from, c.Key)
 	}
 }
 
@@ -247,8 +257,8 @@ func (r *Ring) isStrict(o *option.Options) bool {
 
 // send sends the claim for an occurrence.
 func (r *Ring) send(c *claim, ledger bool) {
-	r.enter(c, asked)
 	c.open = ledger
+	r.enter(c, asked)
 	q := holders.Claim{Occurrence: c.Occurrence, Again: c.again, Ledger: ledger}
 	if c.orphan != nil {
 		q.From = c.orphan.Member
@@ -282,6 +292,9 @@ func (r *Ring) claimed(ev holders.Claimed) {
 	case ev.Grant == holders.Granted && !counts: // others may have treated it as an orphan meanwhile
 		c.again = true
 		r.park(c, r.now.Up)
+	case ev.Grant == holders.Granted && r.awaitsOlder(c):
+		c.again = true
+		r.stall(c, "the voters have not answered the claim of an older occurrence")
 	case ev.Grant == holders.Granted:
 		r.permit(c, ev.Token)
 	case ev.Grant == holders.Refused:
@@ -297,6 +310,14 @@ func (r *Ring) claimed(ev holders.Claimed) {
 	default:
 		r.stall(c, "")
 	}
+}
+
+// awaitsOlder reports whether the voters may have granted an older occurrence of the job, too, and their
+// answer is not known here: it is in an earlier request. If c were decided first, a crash would lose the
+// older occurrence, because this member would not claim it again, and the voters refuse it to the others.
+func (r *Ring) awaitsOlder(c *claim) bool {
+	isOlder := func(x *claim) bool { return x.open && !x.run && x.Due < c.Due }
+	return c.open && !c.run && (slices.ContainsFunc(r.asking[c.Key], isOlder) || slices.ContainsFunc(r.stalled[c.Key], isOlder))
 }
 
 // permit permits an occurrence that was granted to this member.

@@ -29,6 +29,7 @@ type Ring struct {
 	claims      map[exchange.Occurrence]*claim
 	granted     int                  // claims that are granted or running
 	queue       queue                // the claims whose time has not come
+	asking      map[job.Key][]*claim // by key: claims whose first or next answer of the voters is on its way
 	stalled     map[job.Key][]*claim // by key, oldest first: claims that neither members nor voters could decide
 	early       []holders.Report     // orphans that were reported before the ranking was known
 	shares      time.Duration        // Moment.Up at which this member begins to rank itself for missed occurrences; see startTime
@@ -45,7 +46,7 @@ type Ring struct {
 
 // New returns a Ring that knows no members.
 func New() *Ring {
-	return &Ring{host: exchange.Host{Jobs: &catalog.Catalog{}}, suspended: true, claims: map[exchange.Occurrence]*claim{}, stalled: map[job.Key][]*claim{}}
+	return &Ring{host: exchange.Host{Jobs: &catalog.Catalog{}}, suspended: true, claims: map[exchange.Occurrence]*claim{}, asking: map[job.Key][]*claim{}, stalled: map[job.Key][]*claim{}}
 }
 
 // Receive adds events of the other members for the next Step.
