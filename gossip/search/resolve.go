@@ -9,10 +9,8 @@ import (
 	"time"
 )
 
-const (
-	defaultPort = 7946
-	resolveTime = 5 * time.Second // to look up the name of a seed
-)
+// resolveTime limits a lookup of the name of a seed.
+const resolveTime = 5 * time.Second
 
 // maxFound bounds the addresses of one seed.
 const maxFound = 8
@@ -21,7 +19,7 @@ const maxFound = 8
 func resolve(ctx context.Context, addr string) ([]netip.AddrPort, error) {
 	host, service, err := net.SplitHostPort(addr)
 	if err != nil {
-		host, service = addr, strconv.Itoa(defaultPort)
+		return nil, fmt.Errorf("find %s: %w", addr, err)
 	}
 	port, err := strconv.ParseUint(service, 10, 16)
 	if err != nil {

@@ -30,7 +30,7 @@ func TestTargetsAreTriedUntilAMemberIsThere(t *testing.T) {
 			Alive:   func(string) bool { return slices.Contains(there, missing) },
 			AliveAt: func(addr netip.AddrPort) bool { return slices.Contains(there, addr) },
 		})
-		s.AddSeed("10.0.0.1")
+		s.AddSeed("10.0.0.1:7946")
 		s.Remember(memory.Peer{ID: "b", Name: "host-b", Addr: missing, Seen: time.Now()})
 		tries := func(want ...netip.AddrPort) {
 			t.Helper()
@@ -60,7 +60,7 @@ func TestTargetsAreTriedUntilAMemberIsThere(t *testing.T) {
 
 func TestResolve(t *testing.T) {
 	for addr, want := range map[string]string{
-		"10.0.0.1": "10.0.0.1:7946", "10.0.0.1:99": "10.0.0.1:99", "[::1]:99": "[::1]:99", "::ffff:10.0.0.1": "10.0.0.1:7946",
+		"10.0.0.1:99": "10.0.0.1:99", "[::1]:99": "[::1]:99", "[::ffff:10.0.0.1]:7946": "10.0.0.1:7946",
 	} {
 		if got, err := resolve(t.Context(), addr); err != nil || len(got) != 1 || got[0].String() != want {
 			t.Errorf("%s: got %v, %v, want %s", addr, got, err, want)
