@@ -114,8 +114,7 @@ func (r *Ring) answerHello(context.Context, string, []byte) ([]byte, error) {
 	return r.encodeSample(), nil
 }
 
-// check contacts a dead member that is reported as alive again. It uses the link port from the
-// member's last message.
+// check contacts a dead member that is reported as alive again.
 func (r *Ring) check(id string, addr netip.AddrPort) {
 	m := r.members[id]
 	if m == nil || m.asking || r.list == nil || time.Now().Before(m.retry) {
@@ -124,7 +123,7 @@ func (r *Ring) check(id string, addr netip.AddrPort) {
 	m.asking = true
 	m.retry = time.Now().Add(search.FirstRetry)
 	list := r.list
-	to := link.Peer{ID: id, Addr: linkAddr(addr, m.meta.LinkPort)}
+	to := link.Peer{ID: id, Addr: addr.String()}
 	r.help(func(ctx context.Context) func() {
 		ctx, cancel := context.WithTimeout(ctx, helloTime)
 		defer cancel()

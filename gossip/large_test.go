@@ -63,7 +63,7 @@ func large(r *testRing, n, holdings int) (took time.Duration) {
 		m := r.add()
 		m.addr = netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, byte(i / 250), byte(i%250 + 1)}), 7946)
 		o := m.options()
-		o.Link = jack{board, m.id, linkAddr(m.addr, o.LinkPort)}
+		o.Link = jack{board, m.id, m.addr.String()}
 		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 		o.Transport = func() (memberlist.NodeAwareTransport, error) {
 			m.end = m.testRing.net.attach(m.addr)

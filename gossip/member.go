@@ -70,11 +70,7 @@ type basis struct {
 }
 
 func (m *member) peer() link.Peer {
-	return link.Peer{ID: m.id, Addr: linkAddr(m.addr, m.meta.LinkPort)}
-}
-
-func linkAddr(addr netip.AddrPort, port uint16) string {
-	return netip.AddrPortFrom(addr.Addr(), port).String()
+	return link.Peer{ID: m.id, Addr: m.addr.String()}
 }
 
 // claimTime returns how long to wait for an answer of the member to a claim.
@@ -119,18 +115,18 @@ type Snapshot struct {
 type View struct {
 	ID string
 	meta.Meta
-	Address, Link string // host:port
-	State         State
-	Changed       time.Time // when State changed
-	Offset        time.Duration
-	Trip          time.Duration // last measured round trip
-	Skewed        bool          // its clock is wrong enough to need correction
-	Lacks         []job.Key     // this host's ring jobs for which it does not hold the same entry
-	Extra         []job.Key     // its ring jobs that this host lacks, the first thousand
-	Foreign       []job.Key     // this host's ring jobs of which it claims occurrences without holding the same entry
-	Pending       bool          // its jobs are being requested
-	Trouble       string        // why that request failed
-	Load          int
+	Address string // host:port
+	State   State
+	Changed time.Time // when State changed
+	Offset  time.Duration
+	Trip    time.Duration // last measured round trip
+	Skewed  bool          // its clock is wrong enough to need correction
+	Lacks   []job.Key     // this host's ring jobs for which it does not hold the same entry
+	Extra   []job.Key     // its ring jobs that this host lacks, the first thousand
+	Foreign []job.Key     // this host's ring jobs of which it claims occurrences without holding the same entry
+	Pending bool          // its jobs are being requested
+	Trouble string        // why that request failed
+	Load    int
 }
 
 func (m *member) view(r *roster.Roster) View {
@@ -138,7 +134,7 @@ func (m *member) view(r *roster.Roster) View {
 	_, settled := m.settled(r)
 	last := m.samples.Last()
 	return View{
-		ID: m.id, Meta: m.meta, Address: m.addr.String(), Link: m.peer().Addr, State: m.state, Changed: m.changed,
+		ID: m.id, Meta: m.meta, Address: m.addr.String(), State: m.state, Changed: m.changed,
 		Offset: offset, Trip: last.Trip, Skewed: offset.Abs() > clocks.SkewShown,
 		Lacks: slices.SortedFunc(maps.Keys(m.diff.Lacks), job.Key.Compare), Extra: m.diff.Extra, Foreign: m.foreignJobs(), Pending: !settled, Trouble: m.trouble,
 		Load: last.Load,

@@ -23,14 +23,12 @@ func (r *Ring) open() error {
 	if err != nil {
 		return err
 	}
-	if r.own.LinkPort = r.o.LinkPort; r.own.LinkPort == 0 {
-		_, port, err := transport.FinalAdvertiseAddr("", 0)
-		if err != nil {
-			transport.Shutdown()
-			return err
-		}
-		r.own.LinkPort = uint16(port)
+	_, port, err := transport.FinalAdvertiseAddr("", 0)
+	if err != nil {
+		transport.Shutdown()
+		return err
 	}
+	r.own.LinkPort = uint16(port)
 	r.publish()
 	list, err := memberlist.Create(r.configure(transport))
 	if err != nil {

@@ -30,7 +30,6 @@ type Options struct {
 	Version   string // of this program
 	Bind      string // host:port, UDP and TCP
 	Advertise string // host or host:port at which others reach it, if it differs from Bind
-	LinkPort  uint16 // of its link; 0: the port that it advertises
 	Seeds     []string
 	Keys      [][]byte // none: no encryption; only for the loopback interface
 	Labels    map[string]string
@@ -41,7 +40,7 @@ type Options struct {
 	Log       *slog.Logger
 	Now       func() time.Time                              // nil: time.Now
 	Up        func() time.Duration                          // the time since boot, as in job.Moment; nil: since New
-	Streams   func() (net.Listener, error)                  // connections to Bind's TCP port
+	Streams   func() (net.Listener, error)                  // connections to Bind's TCP port, apart from those of Link
 	Transport func() (memberlist.NodeAwareTransport, error) // nil: UDP at Bind, and Streams
 }
 

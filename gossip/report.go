@@ -106,7 +106,7 @@ func (r *Ring) snapshot() *Snapshot {
 	}
 	own := r.roster.Load()
 	s.Members = append(s.Members, View{
-		ID: r.o.ID, Meta: r.own, Address: r.self.String(), Link: linkAddr(r.self, r.own.LinkPort),
+		ID: r.o.ID, Meta: r.own, Address: r.self.String(),
 		State: Alive, Changed: r.own.Since, Load: int(r.load.Load()),
 	})
 	for _, m := range r.members {

@@ -255,7 +255,7 @@ func TestFinalStateOfAnEarlierMembership(t *testing.T) {
 		}
 		r.agree(time.Minute, r.members)
 		final, _ := holders.AppendMarks(wire.AppendTime(nil, before), nil, packetRoom)
-		to := link.Peer{ID: other.id, Addr: linkAddr(other.addr, other.addr.Port()+1)}
+		to := link.Peer{ID: other.id, Addr: other.addr.String()}
 		if _, err := h.o.Link.Ask(t.Context(), to, verbConfirm, final); err != nil {
 			t.Fatal(err)
 		}

@@ -289,7 +289,7 @@ func (r *testRing) add() *testMember {
 
 func (h *testMember) options() Options {
 	return Options{
-		Ring: h.ring, ID: h.id, Name: "host-" + h.id, Version: "1.0", LinkPort: h.addr.Port() + 1,
+		Ring: h.ring, ID: h.id, Name: "host-" + h.id, Version: "1.0",
 		Seeds: h.seeds, Keys: h.keys, Labels: h.labels, Weight: 1, Rules: meta.Rules{Strict: h.strict, HoldOff: 2 * time.Second}, Dir: h.dir,
 		Log: slog.New(slog.NewTextHandler(h.log, nil)),
 		Now: func() time.Time {
@@ -309,7 +309,7 @@ func (h *testMember) options() Options {
 func (h *testMember) start() *testMember {
 	t := h.testRing.t
 	t.Helper()
-	listener, err := h.testRing.links.Listen(linkAddr(h.addr, h.addr.Port()+1))
+	listener, err := h.testRing.links.Listen(h.addr.String())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -231,7 +231,7 @@ func (r *Member) rotate(ctx context.Context) (api.RingDone, error) {
 // key.
 func (r *Member) sendKeys(ctx context.Context, m gossip.View, keys [][]byte) error {
 	for {
-		_, err := r.link.Ask(ctx, link.Peer{ID: m.ID, Addr: m.Link}, verbKeys, keyText(keys))
+		_, err := r.link.Ask(ctx, link.Peer{ID: m.ID, Addr: m.Address}, verbKeys, keyText(keys))
 		if err == nil || errors.As(err, new(*link.Refusal)) {
 			return err
 		}

@@ -137,7 +137,7 @@ func (r *Member) find(id string) (gossip.View, bool) {
 // linkOf returns the address at which a member accepts connections.
 func (r *Member) linkOf(id string) (address string, ok bool) {
 	m, ok := r.find(id)
-	return m.Link, ok
+	return m.Address, ok
 }
 
 // isDead reports whether a member is known to be dead or to have left.

@@ -42,7 +42,7 @@ const (
 type Meta struct {
 	Name     string
 	Version  string
-	LinkPort uint16
+	LinkPort uint16 // the port of its address: older members use it
 	Weight   float64
 	Since    time.Time // when it joined
 	Stamp    time.Time // of this Meta; one with a later stamp replaces it
