@@ -37,7 +37,7 @@ func (l *Ledger) Claim(ctx context.Context, claims []holders.Claim) []holders.Cl
 
 // claim claims as many occurrences as an entry holds.
 func (l *Ledger) claim(ctx context.Context, claims []holders.Claim) []holders.Claimed {
-	b := batch{claimant: l.id}
+	b := batch{claimant: l.o.ID}
 	results := make([]result, len(claims))
 	for i, c := range claims {
 		one := l.claimOf(c.Occurrence)
@@ -49,7 +49,7 @@ func (l *Ledger) claim(ctx context.Context, claims []holders.Claim) []holders.Cl
 		if !results[i].other {
 			return claim{}, false
 		}
-		foreign, err := l.foreign(ctx, results[i].by, claims[i].Occurrence)
+		foreign, err := l.o.Foreign(ctx, results[i].by, claims[i].Occurrence)
 		if err != nil {
 			results[i] = result{grant: holders.Postponed}
 		}
@@ -58,7 +58,7 @@ func (l *Ledger) claim(ctx context.Context, claims []holders.Claim) []holders.Cl
 	l.repeat(ctx, b, results, func(i int) (claim, bool) {
 		r, c := results[i], b.claims[i]
 		c.from = r.by
-		return c, claims[i].Again && r.grant == holders.Refused && r.by != "" && r.by == claims[i].From && l.gone(ctx, r.by, claims[i].Occurrence)
+		return c, claims[i].Again && r.grant == holders.Refused && r.by != "" && r.by == claims[i].From && l.o.IsGone(ctx, r.by, claims[i].Occurrence)
 	})
 	answers := make([]holders.Claimed, len(claims))
 	for i, r := range results {
@@ -70,7 +70,7 @@ func (l *Ledger) claim(ctx context.Context, claims []holders.Claim) []holders.Cl
 
 // claimOf returns the claim of an occurrence for this member's entry.
 func (l *Ledger) claimOf(o exchange.Occurrence) claim {
-	h := l.holding(o.Key)
+	h := l.o.Holding(o.Key)
 	c := claim{Occurrence: o, entry: h.Hash, former: h.Former}
 	if h.Owner != "" {
 		c.owner = job.SumKey([]byte(h.Owner)).Uint64()
@@ -151,16 +151,16 @@ func (l *Ledger) nextVoter(try int, pending map[string]bool) string {
 	l.mu.Lock()
 	v, leader, voters := l.voter, l.leader, slices.Clone(l.voters)
 	l.mu.Unlock()
-	if v != nil && v.leads() && !pending[l.id] {
-		return l.id
+	if v != nil && v.leads() && !pending[l.o.ID] {
+		return l.o.ID
 	}
 	if leader == "" && v != nil {
 		leader = v.leader()
 	}
-	if try%2 == 0 && leader != "" && leader != l.id && !pending[leader] {
+	if try%2 == 0 && leader != "" && leader != l.o.ID && !pending[leader] {
 		return leader
 	}
-	voters = slices.DeleteFunc(voters, func(m string) bool { return m == l.id || pending[m] })
+	voters = slices.DeleteFunc(voters, func(m string) bool { return m == l.o.ID || pending[m] })
 	if len(voters) == 0 {
 		return ""
 	}
@@ -170,7 +170,7 @@ func (l *Ledger) nextVoter(try int, pending map[string]bool) string {
 // try sends a batch to one voter, or decides it here. A voter that cannot use its log, such as
 // with a full disk, sends claims to the others, as members do that are not voters.
 func (l *Ledger) try(ctx context.Context, to string, b batch) ([]result, error) {
-	if to == l.id {
+	if to == l.o.ID {
 		if v := l.voterNow(); v != nil {
 			return v.propose(ctx, b)
 		}
@@ -199,13 +199,13 @@ func (l *Ledger) requestVoter(ctx context.Context, member string, q request) ([]
 }
 
 func (l *Ledger) send(ctx context.Context, member string, q request) (answer, error) {
-	addr, ok := l.addr(member)
+	addr, ok := l.o.Addr(member)
 	if !ok {
 		return answer{}, fmt.Errorf("voter %s is not in the ring now", member)
 	}
 	ctx, cancel := context.WithTimeout(ctx, tryTime)
 	defer cancel()
-	b, err := l.link.Ask(ctx, link.Peer{ID: member, Addr: addr}, verbClaim, q.encode())
+	b, err := l.o.Link.Ask(ctx, link.Peer{ID: member, Addr: addr}, verbClaim, q.encode())
 	if err != nil {
 		return answer{}, err
 	}
@@ -232,10 +232,10 @@ func (l *Ledger) serveClaim(ctx context.Context, peer string, body []byte) ([]by
 		if err != nil {
 			return nil, err
 		}
-		return answer{decided: true, leader: l.id, results: results}.encode(), nil
+		return answer{decided: true, leader: l.o.ID, results: results}.encode(), nil
 	}
 	leader := v.leader()
-	if leader == "" || leader == peer || leader == l.id || q.forwarded {
+	if leader == "" || leader == peer || leader == l.o.ID || q.forwarded {
 		return answer{leader: leader}.encode(), nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, v.beat) // then there may be another leader

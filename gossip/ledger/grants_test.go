@@ -144,9 +144,9 @@ func TestGrantsAreBounded(t *testing.T) {
 // TestUserDropsOnlyOwnGrants has a job of ann run every second, until it needs many times the space
 // of the grants.
 func TestUserDropsOnlyOwnGrants(t *testing.T) {
-	ledger := &Ledger{holding: func(key job.Key) catalog.Holding {
+	ledger := &Ledger{o: Options{Holding: func(key job.Key) catalog.Holding {
 		return catalog.Holding{Key: key, Owner: map[job.Key]string{numbered(1): "ann", numbered(2): "bob"}[key]}
-	}}
+	}}}
 	of := func(key uint64, due time.Time) claim { return ledger.claimOf(at(key, due).Occurrence) }
 	g := newGrants()
 	g.most = 100
@@ -253,7 +253,7 @@ func TestClaimsFarAheadReachNoLog(t *testing.T) {
 			t.Errorf("due in %v: got %v, want %v", ahead, got, want)
 		}
 	}
-	leader := &voter{ledger: &Ledger{clockIsSure: func() bool { return true }}}
+	leader := &voter{ledger: &Ledger{o: Options{ClockIsSure: func() bool { return true }}}}
 	if _, err := leader.propose(t.Context(), batch{"a", []claim{at(1, now.Add(24*time.Hour))}}); err != errAhead {
 		t.Errorf("claimed for tomorrow: got %v, want %v", err, errAhead)
 	}

@@ -65,23 +65,12 @@ type Options struct {
 	// ClockIsSure reports whether most members agree with this host's clock. If it leads, it
 	// then rejects claims for occurrences that are not due yet.
 	ClockIsSure func() bool
-	Log         *slog.Logger // nil: slog.Default()
+	Log         *slog.Logger
 }
 
 // Ledger is this member's client of the ledger, and its voter, if it is one.
 type Ledger struct {
-	id   string
-	dir  string
-	link *link.Link
-	addr func(string) (string, bool)
-	gone func(context.Context, string, exchange.Occurrence) bool
-	log  *slog.Logger
-
-	holding func(job.Key) catalog.Holding
-	foreign func(context.Context, string, exchange.Occurrence) (bool, error)
-
-	clockIsSure func() bool
-
+	o    Options
 	pace pace          // of Run's goroutine, like beat
 	beat time.Duration // the heartbeat timeout of raft
 
@@ -89,10 +78,9 @@ type Ledger struct {
 
 	mu      sync.Mutex
 	voters  []string
-	changed chan struct{} // closed, and replaced, when the voters change
-	voter   *voter        // nil: it does not run
-	leader  string        // according to the last answer, or ""
-	problem error         // of this member's voter
+	voter   *voter // nil: it does not run
+	leader  string // according to the last answer, or ""
+	problem error  // of this member's voter
 	seen    newestToken
 	logged  time.Time // the last message about problem
 }
@@ -103,16 +91,9 @@ func New(o Options) (*Ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Ledger{
-		id: o.ID, dir: o.Dir, link: o.Link, addr: o.Addr, gone: o.IsGone, log: o.Log,
-		holding: o.Holding, foreign: o.Foreign, clockIsSure: o.ClockIsSure, voters: voters, changed: make(chan struct{}),
-		pace: pace{}, beat: leastBeat,
-	}
-	if l.log == nil {
-		l.log = slog.Default()
-	}
-	l.link.Handle(verbClaim, l.serveClaim)
-	l.link.Handle(verbHello, l.serveHello)
+	l := &Ledger{o: o, voters: voters, pace: pace{}, beat: leastBeat}
+	l.o.Link.Handle(verbClaim, l.serveClaim)
+	l.o.Link.Handle(verbHello, l.serveHello)
 	return l, nil
 }
 
@@ -143,8 +124,6 @@ func (l *Ledger) SetVoters(voters []string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.voters = sorted
-	close(l.changed)
-	l.changed = make(chan struct{})
 	return nil
 }
 
@@ -161,35 +140,20 @@ func (l *Ledger) declared(member string) bool { return slices.Contains(l.voterLi
 // leader hands over to another voter before it ends. No goroutine remains when Run returns.
 func (l *Ledger) Run(ctx context.Context) {
 	for ctx.Err() == nil {
-		l.mu.Lock()
-		changed := l.changed
-		l.mu.Unlock()
-		if !l.declared(l.id) {
-			l.wait(ctx, changed, 0)
-			continue
+		pause := maintainInterval
+		if l.declared(l.o.ID) {
+			err := l.vote(ctx)
+			if errors.Is(err, errRecover) || errors.Is(err, errPace) {
+				continue
+			}
+			if l.setProblem(err); err != nil {
+				pause = retryInterval
+			}
 		}
-		err := l.vote(ctx)
-		if errors.Is(err, errRecover) || errors.Is(err, errPace) {
-			continue
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
 		}
-		l.setProblem(err)
-		if err != nil {
-			l.wait(ctx, changed, retryInterval)
-		}
-	}
-}
-
-func (l *Ledger) wait(ctx context.Context, changed <-chan struct{}, most time.Duration) {
-	var after <-chan time.Time
-	if most > 0 {
-		timer := time.NewTimer(most)
-		defer timer.Stop()
-		after = timer.C
-	}
-	select {
-	case <-ctx.Done():
-	case <-changed:
-	case <-after:
 	}
 }
 
@@ -204,7 +168,7 @@ func (l *Ledger) setProblem(err error) {
 	}
 	l.mu.Unlock()
 	if report {
-		l.log.Error("the ledger of the ring does not work here: the other voters grant occurrences without this one", "error", err)
+		l.o.Log.Error("the ledger of the ring does not work here: the other voters grant occurrences without this one", "error", err)
 	}
 }
 

@@ -204,7 +204,7 @@ func TestRaftIsForVotersAlone(t *testing.T) {
 	withRing(t, three, []string{"d"}, func(t *testing.T, r *testRing) {
 		to := link.Peer{ID: r.leader(), Addr: r.leader()}
 		for id, want := range map[string]bool{r.follower(): true, "d": false} {
-			c, err := r.get(id).link.Dial(t.Context(), to, link.Raft)
+			c, err := r.get(id).o.Link.Dial(t.Context(), to, link.Raft)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -55,7 +55,7 @@ func (v *voter) greet(ctx context.Context) map[string]hello {
 	var all sync.WaitGroup
 	l, answers := v.ledger, map[string]hello{}
 	for _, member := range l.voterList() {
-		if member == l.id {
+		if member == l.o.ID {
 			continue
 		}
 		all.Go(func() {
@@ -103,7 +103,7 @@ func (p pace) beatFor(n int) time.Duration {
 func (v *voter) adapt(ctx context.Context) {
 	l := v.ledger
 	if beat := l.pace.beatFor(len(l.voterList())); beat != l.beat && ctx.Err() == nil {
-		l.log.Info("the times of the voters follow the network", "heartbeat timeout", beat, "before", l.beat)
+		l.o.Log.Info("the times of the voters follow the network", "heartbeat timeout", beat, "before", l.beat)
 		l.beat = beat
 		v.handOver()
 		v.fail(errPace)

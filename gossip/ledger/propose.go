@@ -31,7 +31,7 @@ var errAhead = fmt.Errorf("an occurrence is due in more than %v by the clock of 
 // propose adds a batch to the log. It fails unless this voter leads. After an error the batch
 // may be in the log nevertheless.
 func (v *voter) propose(ctx context.Context, b batch) ([]result, error) {
-	if v.ledger.clockIsSure() && b.isAhead(time.Now()) {
+	if v.ledger.o.ClockIsSure() && b.isAhead(time.Now()) {
 		return nil, errAhead
 	}
 	if err := v.checkSeen(); err != nil {

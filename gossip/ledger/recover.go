@@ -110,7 +110,7 @@ func (v *voter) recover(c *raft.Config, snapshots raft.SnapshotStore) error {
 	if err := raft.RecoverCluster(c, fsm, v.disk, v.disk, snapshots, v.transport, self); err != nil {
 		return fmt.Errorf("recover ledger: %w", err)
 	}
-	v.ledger.log.Warn("recovered the ledger of the ring from this voter's log; other voters are added when they answer")
+	v.ledger.o.Log.Warn("recovered the ledger of the ring from this voter's log; other voters are added when they answer")
 	return nil
 }
 

@@ -47,7 +47,7 @@ type streams struct {
 }
 
 func newStreams(l *Ledger, own raft.ServerID, listener net.Listener, votes func(string) bool) *streams {
-	s := &streams{Listener: listener, own: own, link: l.link, addr: l.addr, votes: votes, open: map[*stream]bool{}}
+	s := &streams{Listener: listener, own: own, link: l.o.Link, addr: l.o.Addr, votes: votes, open: map[*stream]bool{}}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	return s
 }

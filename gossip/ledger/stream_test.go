@@ -35,7 +35,7 @@ func TestStreamsOfTwoVersions(t *testing.T) {
 			network := linktest.New()
 			a, _ := startStreams(t, network, "a", c.have)
 			b, listener := startStreams(t, network, "b", c.have)
-			accepted := newStreams(&Ledger{link: b, addr: here}, server("b", log16), listener, func(string) bool { return true })
+			accepted := newStreams(&Ledger{o: Options{Link: b, Addr: here}}, server("b", log16), listener, func(string) bool { return true })
 			got := make(chan error, 1)
 			go func() {
 				conn, err := accepted.Accept()
@@ -48,7 +48,7 @@ func TestStreamsOfTwoVersions(t *testing.T) {
 				}
 				got <- err
 			}()
-			calling := newStreams(&Ledger{link: a, addr: here}, server("a", log16), nil, nil)
+			calling := newStreams(&Ledger{o: Options{Link: a, Addr: here}}, server("a", log16), nil, nil)
 			var conn net.Conn
 			var err error
 			if c.old {

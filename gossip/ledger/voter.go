@@ -82,17 +82,17 @@ func (l *Ledger) vote(ctx context.Context) error {
 
 // start opens the log and starts raft.
 func (v *voter) start() error {
-	l, logger := v.ledger, newLogger(v.ledger.log)
+	l, logger := v.ledger, newLogger(v.ledger.o.Log)
 	var err error
-	if v.disk, err = disk.Open(l.dir, logger, v.fail); err != nil {
+	if v.disk, err = disk.Open(l.o.Dir, logger, v.fail); err != nil {
 		return err
 	}
-	listener, err := l.link.Listen(link.Raft, link.OldRaft)
+	listener, err := l.o.Link.Listen(link.Raft, link.OldRaft)
 	if err != nil {
 		v.disk.Close()
 		return fmt.Errorf("start ledger: %w", err)
 	}
-	v.id = server(l.id, v.disk.Incarnation)
+	v.id = server(l.o.ID, v.disk.Incarnation)
 	v.machine = &machine{fail: v.fail, grants: newGrants()}
 	v.streams = newStreams(l, v.id, listener, v.isVoter)
 	v.transport = transport{pause: v.beat / 5, over: v.streams.ctx.Done()}
@@ -118,7 +118,7 @@ func newLogger(l *slog.Logger) hclog.Logger {
 // startRaft starts raft in a goroutine of its own, because an unreadable log ends the
 // goroutine, see exitRaft in package disk.
 func (v *voter) startRaft(logger hclog.Logger) error {
-	snapshots, err := raft.NewFileSnapshotStoreWithLogger(v.ledger.dir, 1, logger)
+	snapshots, err := raft.NewFileSnapshotStoreWithLogger(v.ledger.o.Dir, 1, logger)
 	if err != nil {
 		return err
 	}

@@ -60,13 +60,13 @@ func (v *voter) hello() hello {
 
 // requestHello returns the description of a voter.
 func (l *Ledger) requestHello(ctx context.Context, member string) (hello, error) {
-	addr, ok := l.addr(member)
+	addr, ok := l.o.Addr(member)
 	if !ok {
 		return hello{}, fmt.Errorf("voter %s is not in the ring now", member)
 	}
 	ctx, cancel := context.WithTimeout(ctx, helloTime)
 	defer cancel()
-	b, err := l.link.Ask(ctx, link.Peer{ID: member, Addr: addr}, verbHello, nil)
+	b, err := l.o.Link.Ask(ctx, link.Peer{ID: member, Addr: addr}, verbHello, nil)
 	if err != nil {
 		return hello{}, err
 	}
@@ -85,7 +85,7 @@ func (v *voter) maintainVoters(hellos map[string]hello) {
 		v.change(hellos, voters)
 		return
 	}
-	if hellos[v.ledger.id] = v.hello(); voters[0] == v.ledger.id && hellos[v.ledger.id].fresh {
+	if hellos[v.ledger.o.ID] = v.hello(); voters[0] == v.ledger.o.ID && hellos[v.ledger.o.ID].fresh {
 		v.begin(hellos, voters)
 	}
 }
@@ -106,7 +106,7 @@ func (v *voter) begin(hellos map[string]hello, voters []string) {
 	go func() { begun <- v.raft.Load().BootstrapCluster(c).Error() }()
 	select {
 	case err := <-begun:
-		v.ledger.log.Info("began the ledger of the ring", "voters", voters, "error", err)
+		v.ledger.o.Log.Info("began the ledger of the ring", "voters", voters, "error", err)
 	case <-v.failed: // raft may have ended while it wrote, without an answer
 	}
 }
@@ -149,18 +149,18 @@ func (h hello) isOther(id raft.ServerID) bool { return server(memberOf(id), h.in
 
 func (v *voter) remove(s raft.Server) {
 	if err := v.raft.Load().RemoveServer(s.ID, 0, changeTime).Error(); err != nil {
-		v.ledger.log.Warn("cannot remove a voter", "voter", memberOf(s.ID), "error", err)
+		v.ledger.o.Log.Warn("cannot remove a voter", "voter", memberOf(s.ID), "error", err)
 		return
 	}
-	v.ledger.log.Info("removed a voter", "voter", memberOf(s.ID))
+	v.ledger.o.Log.Info("removed a voter", "voter", memberOf(s.ID))
 }
 
 func (v *voter) add(member string, h hello) bool {
 	id := server(member, h.incarnation)
 	if err := v.raft.Load().AddVoter(id, raft.ServerAddress(id), 0, changeTime).Error(); err != nil {
-		v.ledger.log.Warn("cannot add a voter", "voter", member, "error", err)
+		v.ledger.o.Log.Warn("cannot add a voter", "voter", member, "error", err)
 		return false
 	}
-	v.ledger.log.Info("added a voter", "voter", member)
+	v.ledger.o.Log.Info("added a voter", "voter", member)
 	return true
 }
