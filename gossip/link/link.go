@@ -50,8 +50,6 @@ const (
 	deliverTime       = 5 * time.Second  // for a service to accept a connection
 	logInterval       = time.Minute      // between two log messages about rejected connections
 	keepAliveIdle     = 15 * time.Second // before TCP checks a silent connection
-	maxKeys           = 8
-	keyBytes          = 32
 )
 
 // ErrClosed is the error of a link whose Run has ended.
@@ -69,9 +67,9 @@ func (p Peer) String() string {
 
 // Options configure a link.
 type Options struct {
-	ID   string // of this member, see wire.CheckID
-	Ring string // its name: rings with the same key but different names reject each other
-	Keys [][]byte
+	ID   string   // of this member, see wire.CheckID
+	Ring string   // its name: rings with the same key but different names reject each other
+	Keys [][]byte // see package keys, which checks them
 
 	Listener net.Listener                                             // accepts strangers; closed by Run
 	Dial     func(ctx context.Context, addr string) (net.Conn, error) // nil: TCP

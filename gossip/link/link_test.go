@@ -23,7 +23,7 @@ import (
 	"github.com/cronring/cronring/gossip/link/linktest"
 )
 
-func key(b byte) []byte { return bytes.Repeat([]byte{b}, keyBytes) }
+func key(b byte) []byte { return bytes.Repeat([]byte{b}, 32) }
 
 // member is a link that runs, until the test's end.
 type member struct {
