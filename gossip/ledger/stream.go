@@ -105,8 +105,8 @@ func (s *streams) Dial(to raft.ServerAddress, timeout time.Duration) (net.Conn, 
 	return out, nil
 }
 
-// transport sends heartbeats of raft less often. Raft does so each tenth to fifth of the heartbeat
-// timeout, and for them alone.
+// transport delays heartbeats, so that there are fewer. The interval of raft is a tenth to a fifth of
+// the heartbeat timeout, and cannot be set.
 type transport struct {
 	*raft.NetworkTransport
 	pause time.Duration   // before a heartbeat
