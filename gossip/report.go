@@ -59,27 +59,15 @@ func (r *Ring) emit(e holders.Event) {
 	if ring, ok := e.(holders.Ring); ok {
 		r.outbox.queue = slices.DeleteFunc(r.outbox.queue, func(o holders.Event) bool {
 			old, ok := o.(holders.Ring)
-			if ok {
-				ring.Newest = merged(old.Newest, ring.Newest)
+			if ok && old.Newest != nil {
+				maps.Copy(old.Newest, ring.Newest)
+				ring.Newest = old.Newest
 			}
 			return ok
 		})
 		e = ring
 	}
 	r.outbox.queue = append(r.outbox.queue, e)
-}
-
-func merged(old, later map[job.Key]time.Time) map[job.Key]time.Time {
-	if len(old) == 0 {
-		return later
-	}
-	both := maps.Clone(old)
-	for k, t := range later {
-		if t.After(both[k]) {
-			both[k] = t
-		}
-	}
-	return both
 }
 
 // membership returns the members for the engine, or nil if this host is not in a ring.
