@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -150,16 +151,16 @@ func (b backend) Health() api.Health {
 		h.Problems = append(h.Problems, api.Problem{What: fmt.Sprintf("the log takes nothing; %d entries are lost", lost), Why: err.Error()})
 	}
 	problems, notices := b.config.problems()
-	h.Problems, h.Notices = append(h.Problems, problems...), append(h.Notices, notices...)
+	h.Problems, h.Notices = append(h.Problems, ofRoot(problems)...), append(h.Notices, ofRoot(notices)...)
 	if b.listening != nil {
 		if err := b.listening(); err != nil {
-			h.Problems = append(h.Problems, api.Problem{What: "the listener is not open", Why: err.Error(), Fix: "change the address in the configuration, then: systemctl reload cronring"})
+			h.Problems = append(h.Problems, api.Problem{What: "the listener is not open", Why: err.Error(), Fix: "change the address in the configuration, then: systemctl reload cronring", User: "root"})
 		}
 	}
 	b.sessions.Health(&h)
 	h.Problems = append(h.Problems, b.ringProblems()...)
 	h.Problems = append(h.Problems, b.queueProblems()...)
-	h.Problems = append(h.Problems, crontabProblems(s)...)
+	h.Problems = append(h.Problems, crontabProblems(s, b.crontabs.paths)...)
 	undelivered := b.notices.Problems()
 	if b.mailer != nil {
 		undelivered = append(b.mailer.Problems(), undelivered...)
@@ -169,14 +170,22 @@ func (b backend) Health() api.Health {
 	}
 	if b.options.host() {
 		for _, err := range b.accounts.Diagnostics(b.options.Family) {
-			h.Notices = append(h.Notices, api.Problem{What: "a line that jobs should be bound by does not count", Why: err.Error()})
+			h.Notices = append(h.Notices, api.Problem{What: "a line that jobs should be bound by does not count", Why: err.Error(), User: "root"})
 		}
 	}
-	h.Notices = append(h.Notices, b.fileNotices()...)
+	h.Notices = append(h.Notices, ofRoot(b.fileNotices())...)
 	for _, i := range s.Ignored {
-		h.Notices = append(h.Notices, api.Problem{What: i.Path + " is passed over", Why: i.Why})
+		h.Notices = append(h.Notices, api.Problem{What: i.Path + " is passed over", Why: i.Why, User: "root"})
 	}
 	return h
+}
+
+// ofRoot marks problems that only admins see.
+func ofRoot(all []api.Problem) []api.Problem {
+	for i := range all {
+		all[i].User = "root"
+	}
+	return all
 }
 
 // overflowShown is how long dropped runs are reported as a problem.
@@ -192,23 +201,28 @@ func (b backend) queueProblems() []api.Problem {
 		What: fmt.Sprintf("%d runs were dropped since the daemon started, the last at %s", over.Count, over.Last.Format(time.RFC3339)),
 		Why:  "more runs of " + over.User + " waited for a slot than queue-max of the configuration allows",
 		Fix:  "see what waits with cronring list --state late,running, or raise queue-max",
+		User: over.User,
 	}}
 }
 
 // crontabProblems reports crontabs that are not in force, and changes that may be noticed late.
-func crontabProblems(s spool.Snapshot) []api.Problem {
+func crontabProblems(s spool.Snapshot, paths spool.Paths) []api.Problem {
 	var all []api.Problem
+	owner := func(path string) string {
+		name, _ := paths.IsUserCrontab(path)
+		return cmp.Or(name, "root")
+	}
 	for _, r := range s.Refused {
 		what := r.Path + " is not read: " + r.Word
 		if r.Kept {
 			what += "; what it said before stays"
 		}
-		all = append(all, api.Problem{What: what, Why: r.Why, Fix: r.Fix})
+		all = append(all, api.Problem{What: what, Why: r.Why, Fix: r.Fix, User: owner(r.Path)})
 	}
 	for _, t := range s.Crontabs {
 		if t.Truncated() {
 			all = append(all, api.Problem{
-				What: "only the beginning of " + t.Name + " is loaded", Why: "it is beyond the limit of a user", Fix: "cronring lint " + t.Name,
+				What: "only the beginning of " + t.Name + " is loaded", Why: "it is beyond the limit of a user", Fix: "cronring lint " + t.Name, User: owner(t.Name),
 			})
 		}
 	}

@@ -77,6 +77,7 @@ type Problem struct {
 	What string `json:"what"`
 	Why  string `json:"why,omitempty"`
 	Fix  string `json:"fix,omitempty"`
+	User string `json:"-"` // whose it is: admins and this user see it; "": all users do
 }
 
 // Diagnostic is a crontab.Diagnostic as it is written down.

@@ -12,7 +12,9 @@ const maxUnknown = 20
 
 // Problems returns the problems with channels, for the status.
 func (n *Notifier) Problems() (all []outbox.Problem) {
-	add := func(what, why, fix string) { all = append(all, outbox.Problem{What: what, Why: why, Fix: fix}) }
+	add := func(what, why, fix string) {
+		all = append(all, outbox.Problem{What: what, Why: why, Fix: fix, User: "root"})
+	}
 	for _, l := range n.Lanes() {
 		if l.Why != "" && !isPingLane(l.Name) { // those are the user's, and in the log
 			add("channel "+l.Name+": "+outbox.Count(l.Waiting, "notice", "waits", "wait")+" to be sent", l.Why, "cronring config notify "+l.Name)

@@ -9,7 +9,10 @@ import (
 )
 
 // Problem is a standing problem: what, why, and what to do about it.
-type Problem struct{ What, Why, Fix string }
+type Problem struct {
+	What, Why, Fix string
+	User           string // whose it is, see api.Problem
+}
 
 // state contains the facts that Problems reports.
 type state struct {
@@ -34,7 +37,7 @@ func (b *Outbox) Problems() (all []Problem) {
 	b.mu.Lock()
 	s, noun := b.state, b.options.Noun
 	b.mu.Unlock()
-	add := func(what, why, fix string) { all = append(all, Problem{what, why, fix}) }
+	add := func(what, why, fix string) { all = append(all, Problem{what, why, fix, "root"}) }
 	if s.dead > 0 {
 		add(Count(s.dead, noun, "was", "were")+" given up", cmp.Or(s.gaveUp, "the log has the reason"),
 			"look at "+b.dir.DeadPattern()+", and remove them when they are dealt with")

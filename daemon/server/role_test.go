@@ -114,6 +114,27 @@ func TestAccessOfJobsNarrowsRoles(t *testing.T) {
 	}
 }
 
+// Problems name users and quote what is theirs.
+func TestProblemsOfOthersAreHidden(t *testing.T) {
+	w := newWorld(t, narrowTable)
+	w.Problems = []api.Problem{{What: "everybody's problem"}, {What: "ann's problem", User: "ann"}, {What: "bob's problem", User: "bob"}, {What: "root's problem", User: "root"}}
+	for role, want := range map[call.Role]string{call.Own: "everybody bob", call.View: "everybody ann bob root", call.Admin: "everybody ann bob root"} {
+		w.grant = grantBob(role)
+		for _, path := range []string{"/v1/health", "/v1/status"} {
+			status, text := w.walk(bobUID, "GET", path, walked{})
+			var seen []string
+			for _, name := range []string{"everybody", "ann", "bob", "root"} {
+				if strings.Contains(text, name+"'s problem") {
+					seen = append(seen, name)
+				}
+			}
+			if got := strings.Join(seen, " "); status != http.StatusOK || got != want {
+				t.Errorf("GET %s shows role %s the problems of %q, want %q", path, role, got, want)
+			}
+		}
+	}
+}
+
 // An operator cannot set variables such as LD_PRELOAD, which would make a job of another user do
 // anything.
 func TestOperatorCannotSetVariables(t *testing.T) {

@@ -237,7 +237,7 @@ func TestPostRetries(t *testing.T) {
 		stop := running(t, p)
 		p.Enqueue(letter("bob", "x"))
 		time.Sleep(time.Second)
-		if got, want := p.Problems(), (outbox.Problem{What: "1 mail waits to be sent", Why: "the mailer said: try ^[[2J later", Fix: mailerLog}); len(got) != 1 || got[0] != want {
+		if got, want := p.Problems(), (outbox.Problem{What: "1 mail waits to be sent", Why: "the mailer said: try ^[[2J later", Fix: mailerLog, User: "root"}); len(got) != 1 || got[0] != want {
 			t.Errorf("problems %q, want %q", got, want)
 		}
 		time.Sleep(5 * 24 * time.Hour)
@@ -320,7 +320,7 @@ func TestPostMailerHangs(t *testing.T) {
 			t.Errorf("problems %q after a second, want none", got)
 		}
 		time.Sleep(time.Minute)
-		want := []outbox.Problem{{What: "100 mails of evil wait", Why: "a mailer was started at " + begun + " and still runs", Fix: mailerLog}}
+		want := []outbox.Problem{{What: "100 mails of evil wait", Why: "a mailer was started at " + begun + " and still runs", Fix: mailerLog, User: "evil"}}
 		if got := p.Problems(); !slices.Equal(got, want) {
 			t.Errorf("problems %q after a minute, want %q", got, want)
 		}

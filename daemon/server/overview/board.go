@@ -344,7 +344,7 @@ func (b *Board) compare(p *painter, slots []int32, u *api.BoardUpdate) bool {
 
 // newHead is the daemon's state, or nil if it is as it was sent.
 func (b *Board) newHead() *api.Status {
-	h := b.o.head(b.view, b.now)
+	h := b.o.head(b.view, b.now, b.peer)
 	h.Problems, h.Notices = someProblems(h.Problems), someProblems(h.Notices)
 	if b.now.Sub(b.asked).Abs() >= LongIdle {
 		b.denied, b.asked = b.o.crontabs.Denied(b.peer), b.now

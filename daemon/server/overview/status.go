@@ -2,6 +2,7 @@ package overview
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/cronring/cronring/crontab"
@@ -44,14 +45,28 @@ func New(d Daemon, s Store, view func() *view.View, now func() time.Time, states
 
 // Health answers with the state of the daemon itself.
 func (o *Overview) Health(_ context.Context, c *call.Call) error {
-	return c.Answer(o.daemon.Health())
+	return c.Answer(o.health(c.Peer))
+}
+
+// health returns the state of the daemon itself, with the problems that a user may see: the
+// others name users and quote what is theirs.
+func (o *Overview) health(peer call.Peer) api.Health {
+	h := o.daemon.Health()
+	h.Problems, h.Notices = problemsFor(peer, h.Problems), problemsFor(peer, h.Notices)
+	return h
+}
+
+func problemsFor(peer call.Peer, all []api.Problem) []api.Problem {
+	return slices.DeleteFunc(slices.Clone(all), func(p api.Problem) bool {
+		return !peer.Admin && peer.Role < call.View && p.User != "" && p.User != peer.Name
+	})
 }
 
 // Status answers with the state of the daemon and of the jobs that the caller sees. It answers even
 // if the history cannot be read, because it is needed most then.
 func (o *Overview) Status(ctx context.Context, c *call.Call) error {
 	jobs := c.Visible()
-	st := o.head(c.View, c.Now)
+	st := o.head(c.View, c.Now, c.Peer)
 	st.Jobs, st.Denied = len(jobs), o.crontabs.Denied(c.Peer)
 	if err := o.addStates(ctx, c, &st, jobs); err != nil {
 		st.Problems = append(st.Problems, unreadable(err))
@@ -68,9 +83,9 @@ func (o *Overview) Status(ctx context.Context, c *call.Call) error {
 }
 
 // head is a status without anything about jobs that are not everybody's.
-func (o *Overview) head(v *view.View, now time.Time) api.Status {
+func (o *Overview) head(v *view.View, now time.Time, peer call.Peer) api.Status {
 	st := api.Status{
-		Health: o.daemon.Health(), Now: now, Draining: v.Draining(),
+		Health: o.health(peer), Now: now, Draining: v.Draining(),
 		Loaded: v.Len(), Crontabs: len(v.Crontabs()), States: map[job.State]int{},
 	}
 	if name, until := v.Blackout(now); name != "" {
