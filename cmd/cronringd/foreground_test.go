@@ -173,7 +173,10 @@ func TestFullDisk(t *testing.T) {
 		t.Error("the status counts no waiting records")
 	}
 	d.await("loud[", "out: ran")
-	d.await("loud[", "sys: ok in ")
+	d.await("loud[", "sys: ok in ") // the run before has ended for everybody by now
+	if job, err := d.client.Show(t.Context(), "loud"); err != nil || job.State == "new" || job.Last == nil || len(job.Recent) == 0 {
+		t.Errorf("the job is shown as %+v, %v; it has run", job.Status, err)
+	}
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
 	}

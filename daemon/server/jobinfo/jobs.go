@@ -99,6 +99,9 @@ func (s *Informer) Show(ctx context.Context, c *call.Call) error {
 	if status.Recent, err = s.recent(ctx, c, status.Job.ID); err != nil {
 		return fmt.Errorf("read history: %w", err)
 	}
+	if last := status.Last; last != nil && (len(status.Recent) == 0 || status.Recent[0].ID < last.ID) { // the history does not have it yet
+		status.Recent = slices.Insert(status.Recent, 0, *last)
+	}
 	return c.Answer(api.Job{
 		V:           api.Version,
 		Status:      status,

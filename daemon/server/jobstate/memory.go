@@ -20,8 +20,9 @@ type memory struct {
 	view      func() *view.View
 	semaphore chan struct{} // held while updating; the updater has all of it
 
-	mu    sync.Mutex
-	names *Numbering // nil: not used yet
+	mu     sync.Mutex
+	recent recentRuns
+	names  *Numbering // nil: not used yet
 	pastCache
 	filling  bool
 	missed   update // updates that arrived during filling
@@ -91,6 +92,11 @@ func newMemory(s Store, view func() *view.View) *memory {
 func (m *memory) Tap(facts []job.Record, ledgers []job.Ledger) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	for i := range facts {
+		if r := facts[i].Run; r != nil && r.State == job.RunEnded {
+			m.recent.add(r)
+		}
+	}
 	if m.names == nil && !m.filling {
 		return
 	}
@@ -305,6 +311,9 @@ func (m *memory) refill(ctx context.Context, before, next *Numbering) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	for _, r := range m.recent.byID {
+		next.takeEnd(r, k)
+	}
 	for _, r := range m.missed.ended {
 		next.takeEnd(r, k)
 	}

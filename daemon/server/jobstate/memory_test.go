@@ -10,7 +10,7 @@ import (
 	"github.com/cronring/cronring/daemon/server/call"
 )
 
-// Until the first board or list, the memory stores nothing.
+// Until the first board or list, the memory stores nothing but some recent runs.
 func TestMemoryThatNobodyUsesIsEmpty(t *testing.T) {
 	e := engine.New(engine.State{})
 	file, _ := crontab.Parse("/etc/cron.d/etl", "* * * * * ann sync\n", crontab.Config{Format: crontab.System})
@@ -20,6 +20,23 @@ func TestMemoryThatNobodyUsesIsEmpty(t *testing.T) {
 	m.Tap([]job.Record{{Kind: job.Ended, Job: run.Job, Run: run}}, []job.Ledger{{Job: run.Job, User: "ann", Bad: 1}})
 	if m.names != nil || m.lasts != nil || m.ends != 0 || len(m.missed.ended)+len(m.missed.streaks) != 0 {
 		t.Errorf("it stores %+v", m)
+	}
+}
+
+// The newest runs are known without the history, and not too many of them.
+func TestRecentRuns(t *testing.T) {
+	m := newMemory(nil, nil)
+	for id := range job.RunID(mostRecent + 10) {
+		r := &job.Run{ID: id + 1, State: job.RunEnded, Env: []string{"A=1"}}
+		m.Tap([]job.Record{{Kind: job.Ended, Run: r}}, nil)
+	}
+	if r := m.recentRun(10); r != nil || len(m.recent.byID) != mostRecent {
+		t.Errorf("%d runs are kept, run 10 is %v", len(m.recent.byID), r)
+	}
+	for _, id := range []job.RunID{11, mostRecent + 10} {
+		if r := m.recentRun(id); r == nil || r.ID != id || r.Env != nil {
+			t.Errorf("run %d is %v", id, r)
+		}
 	}
 }
 

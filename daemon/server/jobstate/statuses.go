@@ -86,14 +86,14 @@ func (s *Jobs) Statuses(ctx context.Context, c *call.Call, jobs []int) iter.Seq2
 	return func(yield func(Numbered, error) bool) {
 		live, where := c.LiveByJob(), s.Whereabouts(c.View)
 		for page := range slices.Chunk(jobs, statusPage) {
-			lasts, err := s.lastRuns(ctx, c, page)
+			lasts, known, err := s.lastRuns(ctx, c, page)
 			if err != nil {
 				yield(Numbered{}, fmt.Errorf("read history: %w", err))
 				return
 			}
 			for k, i := range page {
 				j := c.View.Job(i)
-				if !yield(statusOf(c, i, j, live[j.ID], lasts[k], where), nil) {
+				if !yield(statusOf(c, i, j, live[j.ID], lasts[k], &known[k], where), nil) {
 					return
 				}
 			}
@@ -101,11 +101,11 @@ func (s *Jobs) Statuses(ctx context.Context, c *call.Call, jobs []int) iter.Seq2
 	}
 }
 
-// lastRuns returns the newest ended run that the caller sees of each job, or nil.
-func (s *Jobs) lastRuns(ctx context.Context, c *call.Call, jobs []int) ([]*job.Run, error) {
-	known, err := s.newest(ctx, c.IDs(jobs), c.Peer.Admin)
-	if err != nil {
-		return nil, err
+// lastRuns returns the newest ended run that the caller sees of each job, or nil, and what the
+// memory has of it.
+func (s *Jobs) lastRuns(ctx context.Context, c *call.Call, jobs []int) (lasts []*job.Run, known []lastRun, err error) {
+	if known, err = s.newest(ctx, c.IDs(jobs), c.Peer.Admin); err != nil {
+		return nil, nil, err
 	}
 	places := make(map[job.RunID]int, len(jobs))
 	numbers := make([]job.RunID, 0, len(jobs))
@@ -114,13 +114,22 @@ func (s *Jobs) lastRuns(ctx context.Context, c *call.Call, jobs []int) ([]*job.R
 			places[id], numbers = k, append(numbers, id)
 		}
 	}
-	lasts := make([]*job.Run, len(jobs))
-	err = s.store.Numbered(ctx, numbers, func(r job.Run) {
-		if c.SeesRun(r) {
-			lasts[places[r.ID]] = &r
+	lasts = make([]*job.Run, len(jobs))
+	take := func(r job.Run) {
+		if k := places[r.ID]; c.SeesRun(r) {
+			lasts[k] = &r
+		} else {
+			known[k] = lastRun{}
 		}
-	})
-	return lasts, err
+		delete(places, r.ID)
+	}
+	err = s.store.Numbered(ctx, numbers, take)
+	for id := range places {
+		if r := s.recentRun(id); r != nil {
+			take(*r)
+		}
+	}
+	return lasts, known, err
 }
 
 // Collect returns the statuses as a slice, for a small number of jobs.
@@ -134,13 +143,9 @@ func Collect(all iter.Seq2[Numbered, error]) (list []Numbered, err error) {
 	return list, nil
 }
 
-func statusOf(c *call.Call, i int, j job.Job, live []job.Run, newest *job.Run, where *Whereabouts) Numbered {
+func statusOf(c *call.Call, i int, j job.Job, live []job.Run, newest *job.Run, known *lastRun, where *Whereabouts) Numbered {
 	st := job.Status{Job: j, Next: c.View.Next(i, c.Now), Running: live, Last: newest}
-	var l lastRun
-	if newest != nil {
-		l = lastOf(newest)
-	}
-	p, said := conditionOf(c.View, i, &l, where, true)
+	p, said := conditionOf(c.View, i, known, where, true)
 	for k := range live {
 		p.add(c.View, i, &live[k], c.Now)
 	}
