@@ -287,6 +287,9 @@ func (p *Plan) dates(names string) (*timetable.Dates, error) {
 		var sets []*timetable.Dates
 		for name := range strings.SplitSeq(names, ",") {
 			c, ok := p.shared.Calendars[name]
+			if !ok {
+				c, ok = p.shared.Calendars[timetable.AnyCalendar]
+			}
 			switch {
 			case name == timetable.WeekendCalendar:
 				c.Dates = timetable.Weekends()

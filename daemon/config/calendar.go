@@ -21,6 +21,9 @@ const Dir = "/etc/cronring"
 func ThisHost() spool.Host {
 	h, c := spool.ThisHost(), Read(Dir)
 	h.Calendars = c.Dates()
+	if why := c.Unread(); why != "" {
+		h.Calendars[timetable.AnyCalendar] = timetable.Calendar{Unread: why}
+	}
 	return h
 }
 

@@ -86,6 +86,16 @@ func Read(dir string) Config {
 	return c
 }
 
+// Unread returns why a file of the configuration could not be read, or "".
+func (c *Config) Unread() string {
+	for _, d := range c.Diagnostics {
+		if d.Code == unread {
+			return placed(d)
+		}
+	}
+	return ""
+}
+
 // Err returns the errors that disable a setting.
 func (c *Config) Err() error {
 	var errs []error
@@ -97,12 +107,15 @@ func (c *Config) Err() error {
 	return errors.Join(errs...)
 }
 
-func sentence(d crontab.Diagnostic) error {
+func sentence(d crontab.Diagnostic) error { return errors.New("read configuration: " + placed(d)) }
+
+// placed returns a message after the place that it is about.
+func placed(d crontab.Diagnostic) string {
 	text := d.File
 	if d.Line > 0 {
 		text = fmt.Sprintf("%s:%d", d.File, d.Line)
 	}
-	return fmt.Errorf("read configuration: %s: %s", text, d.Message)
+	return text + ": " + d.Message
 }
 
 // The codes of diagnostics on files, in addition to those of crontab on a Sidecar.

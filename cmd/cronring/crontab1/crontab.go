@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"strings"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/cmd/cronring/direct"
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/display"
@@ -261,6 +263,9 @@ func (c *Program) check(name, text string) error {
 	config := c.Host.Config(name, false)
 	config.Format, config.Owner, config.User = crontab.User, c.userName(), ""
 	config.Privileged = config.Owner == "root"
+	if c.args.op != opTest && c.uid != 0 {
+		config.Calendars = leaveToDaemon(config.Calendars)
+	}
 	_, diagnostics := crontab.Parse(name, text, config)
 	failed, cut, shown := false, false, 0
 	for _, d := range diagnostics {
@@ -287,6 +292,18 @@ func (c *Program) check(name, text string) error {
 		return messageError{"errors in crontab file, can't install."}
 	}
 	return messageError{"Invalid crontab file, can't install."}
+}
+
+// leaveToDaemon returns the calendars with dates for those that this user cannot read: the
+// daemon can read them, and checks the crontab again.
+func leaveToDaemon(calendars map[string]timetable.Calendar) map[string]timetable.Calendar {
+	left := maps.Clone(calendars)
+	for name, c := range left {
+		if c.Dates == nil {
+			left[name] = timetable.Calendar{Dates: timetable.Weekends()}
+		}
+	}
+	return left
 }
 
 // showDiagnostic begins as cron does, with the file's name in quotes; unlike

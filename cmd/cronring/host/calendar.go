@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -46,8 +47,14 @@ the files of [calendar.NAME] in the configuration, without a daemon.`,
 func newCalendarList(a *cli.App) *cobra.Command {
 	f := &calendarFlags{}
 	cmd := &cobra.Command{
-		Use: "list", Short: "List the calendars, with the number of their dates and the last one", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return printCalendars(a, f, f.rows(nil, 0, timetable.Day(0))) },
+		Use: "list", Short: "List the calendars: the number of their dates, the last one and the next one", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			rows, err := f.rows(nil, 1, today(a))
+			if err != nil {
+				return err
+			}
+			return printCalendars(a, f, rows)
+		},
 	}
 	return f.add(a, cmd)
 }
@@ -74,8 +81,8 @@ func newCalendarNext(a *cli.App) *cobra.Command {
 			if f.number < 1 || f.number > 1000 {
 				return cli.Invalid(fmt.Sprintf("-n %d", f.number), "expected 1 to 1000", "")
 			}
-			rows := f.rows(args, f.number, today(a))
-			if err := missingCalendar(rows); err != nil {
+			rows, err := f.rows(args, f.number, today(a))
+			if err = cmp.Or(err, missingCalendar(rows)); err != nil {
 				return err
 			}
 			return printCalendars(a, f, rows)
@@ -97,8 +104,11 @@ func today(a *cli.App) timetable.Day { return timetable.DayOf(a.Now(), time.Loca
 
 // rows returns the named calendars, or all of the configuration, with at most n dates
 // each from a day on.
-func (f *calendarFlags) rows(names []string, n int, from timetable.Day) []calendarRow {
+func (f *calendarFlags) rows(names []string, n int, from timetable.Day) ([]calendarRow, error) {
 	c := config.Read(f.dir)
+	if why := c.Unread(); why != "" {
+		return nil, &api.Error{Kind: api.Internal, What: "cannot read the configuration", Why: why, Fix: "cronring config check"}
+	}
 	if len(names) == 0 {
 		names = c.CalendarNames()
 	}
@@ -117,7 +127,7 @@ func (f *calendarFlags) rows(names []string, n int, from timetable.Day) []calend
 		}
 		rows = append(rows, row)
 	}
-	return rows
+	return rows, nil
 }
 
 func (r *calendarRow) fill(dates *timetable.Dates, n int, from timetable.Day) {
@@ -141,8 +151,11 @@ func missingCalendar(rows []calendarRow) error {
 }
 
 func checkCalendars(a *cli.App, f *calendarFlags, names []string) error {
-	rows := f.rows(names, 1, today(a))
-	if err := printCalendars(a, f, rows); err != nil {
+	rows, err := f.rows(names, 1, today(a))
+	if err == nil {
+		err = printCalendars(a, f, rows)
+	}
+	if err != nil {
 		return err
 	}
 	for _, r := range rows {
