@@ -11,7 +11,6 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/daemon/display"
 )
 
 // addFlags are the flags of add.
@@ -48,7 +47,7 @@ default root. A missing file is created.`,
 }
 
 func add(a *cli.App, cmd *cobra.Command, expr, command string, f *addFlags) error {
-	if s, diagnostics := timetable.ParseSchedule(expr, timetable.NewZone(nil), 0); s == nil {
+	if s, diagnostics := timetable.ParseSchedule(expr, timetable.NewZone(nil), 0); s == nil && strings.TrimSpace(expr) != "@reboot" {
 		return analysis.BadSchedule(expr, diagnostics)
 	}
 	if err := oneOfFileAndUser(f.file, f.user); err != nil {
@@ -93,15 +92,16 @@ func (c *Change) append(expr, command string, f *addFlags) error {
 	if err != nil {
 		return &api.Error{Kind: api.Conflict, What: "cannot add to " + c.Old.File, Why: err.Error(), Fix: "cronring edit " + c.Old.File}
 	}
-	file, diagnostics := crontab.Parse(c.Old.File, c.draft.Text(), c.config)
+	above := strings.Repeat("\n", c.Old.Above) // so that messages have the lines of the file
+	file, diagnostics := crontab.Parse(c.Old.File, above+c.draft.Text(), c.config)
 	for i := range file.Entries {
 		e := &file.Entries[i]
-		if e.Line() == at && e.Schedule != nil && strings.HasSuffix(e.Raw(), command) && (c.config.Format != crontab.System || e.User() == columns[1]) {
+		if e.Line() == at+c.Old.Above && e.Schedule != nil && strings.HasSuffix(e.Raw(), command) && (c.config.Format != crontab.System || e.User() == columns[1]) {
 			return c.rejectHeld(e)
 		}
 	}
 	for _, d := range diagnostics {
-		if d.Line >= first && d.Severity == crontab.Error {
+		if d.Line >= first+c.Old.Above && d.Severity == crontab.Error {
 			return cli.UsageError("add to "+c.Old.File, d.Message+" ("+string(d.Code)+")", d.Fix)
 		}
 	}
@@ -111,7 +111,7 @@ func (c *Change) append(expr, command string, f *addFlags) error {
 // rejectHeld rejects an entry that would be held, because that is never the purpose.
 func (c *Change) rejectHeld(e *crontab.Entry) error {
 	if held := e.Options().Held; held != "" {
-		return cli.UsageError("add to "+c.Old.File, held, "cronring lint "+display.Quote(c.Old.File))
+		return cli.UsageError("add to "+c.Old.File, held, "cronring add --help")
 	}
 	return nil
 }

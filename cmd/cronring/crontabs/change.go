@@ -119,7 +119,9 @@ func (c *Change) review(now time.Time) (*crontab.File, []review.Difference, erro
 	file, diagnostics := crontab.Parse(c.Old.File, text, c.config)
 	fresh := review.NewErrors(review.Text{Text: string(c.Old.Text), Diagnostics: c.before}, review.Text{Text: text, Diagnostics: diagnostics})
 	if len(fresh) > 0 {
-		return nil, nil, cli.UsageError("change "+c.Old.File, fresh[0].Error()+" ("+string(fresh[0].Code)+")", fresh[0].Fix)
+		first := fresh[0]
+		first.Line += c.Old.Above
+		return nil, nil, cli.UsageError("change "+c.Old.File, first.Error()+" ("+string(first.Code)+")", first.Fix)
 	}
 	found := review.Compare(review.NewVersion(c.file), review.NewVersion(file))
 	review.Count(found, now, review.Week(now))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/review"
@@ -241,13 +242,23 @@ func spanText(d time.Duration) string {
 	return display.Brief(d)
 }
 
+// sideText describes a job that only one version has. One without scheduled times has no
+// number of runs.
+func sideText(s *review.Side, span string) string {
+	text := s.Schedule + "  " + s.Meaning
+	if timetable.IsTimeless(s.Entry.Schedule) {
+		return text
+	}
+	return text + ", " + cli.Plural(s.Runs, "run") + span
+}
+
 // differenceText describes a difference.
 func differenceText(d review.Difference, loc *time.Location, span string) string {
 	switch d.Kind {
 	case review.Added:
-		return fmt.Sprintf("%s  %s, %s in %s", d.New.Schedule, d.New.Meaning, cli.Plural(d.New.Runs, "run"), span) + clashText(d.Clash, loc)
+		return sideText(d.New, " in "+span) + clashText(d.Clash, loc)
 	case review.Removed:
-		return fmt.Sprintf("%s  %s, %s fewer in %s", d.Old.Schedule, d.Old.Meaning, cli.Plural(d.Old.Runs, "run"), span)
+		return sideText(d.Old, " fewer in "+span)
 	}
 	var text string
 	for i, part := range d.Changed {

@@ -218,8 +218,8 @@ func (s *Actor) targets(ctx context.Context, c *call.Call, verb string, refs []s
 	if len(numbers) == 0 {
 		return nil, &api.Error{
 			Kind: api.NotFound,
-			What: fmt.Sprintf("cannot %s %s: there is no such job now", verb, job.CutText(strings.Join(refs, " "))),
-			Why:  "of " + lookup.LoadedWords(c, c.Visible()) + ", none is in that state",
+			What: fmt.Sprintf("cannot %s %s: there is no such job now", lookup.Doing(verb), job.CutText(strings.Join(refs, " "))),
+			Why:  lookup.LoadedWords(c, c.Visible()) + ", none is in that state",
 			Fix:  "cronring list",
 		}
 	}

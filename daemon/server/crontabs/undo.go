@@ -119,7 +119,8 @@ func (ed *Editor) restoreUser(ctx context.Context, c *call.Call, target revision
 	if target.Gone {
 		return ed.remove(ctx, c, p, revision.Undone, answer)
 	}
-	file, diagnostics := ed.parse(target.File, p.who, string(target.Text))
+	text := ed.addHeader(fmt.Sprintf("revision %d", target.ID), string(target.Text), c.Now)
+	file, diagnostics := ed.parse(target.File, p.who, text)
 	if err := fits(p.who.Name, file, diagnostics); err != nil {
 		return err
 	}
@@ -129,7 +130,6 @@ func (ed *Editor) restoreUser(ctx context.Context, c *call.Call, target revision
 	if old, err := ed.see(p); err == nil {
 		ed.remember(ctx, answer, c.Now, p, old)
 	}
-	text := ed.addHeader(fmt.Sprintf("revision %d", target.ID), string(target.Text), c.Now)
 	if err := spool.Install(ed.Paths, p.who, text); err != nil {
 		return cannot("restore", p, err)
 	}

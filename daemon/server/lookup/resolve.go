@@ -285,13 +285,13 @@ func Doing(command string) string {
 }
 
 func LoadedWords(c *call.Call, visible []int) string {
-	verb := " are loaded"
-	if len(visible) == 1 {
-		verb = " is loaded"
-	}
 	jobs := display.Count(len(visible), "job")
-	if c.Peer.Admin {
-		return jobs + verb + " from " + display.Count(len(c.View.Crontabs()), "file")
+	if !c.Peer.Admin {
+		return c.Peer.String() + " may see " + jobs
 	}
-	return jobs + " of " + c.Peer.String() + verb
+	verb := " are loaded from "
+	if len(visible) == 1 {
+		verb = " is loaded from "
+	}
+	return jobs + verb + display.Count(len(c.View.Crontabs()), "file")
 }
