@@ -20,8 +20,8 @@ type Explanation struct {
 	Schedule    string          `json:"schedule"`
 	Meaning     string          `json:"meaning"`
 	Zone        string          `json:"zone"`
-	Year        int             `json:"year"`
-	Runs        int             `json:"runs"` // in that year
+	Year        int             `json:"year,omitempty"` // none without scheduled times
+	Runs        int             `json:"runs"`           // in that year
 	Next        []time.Time     `json:"next"`
 	Changes     []ZoneChange    `json:"zone_changes"`
 	Diagnostics []Diagnostic    `json:"diagnostics"`
@@ -64,7 +64,6 @@ const explainedRuns = 3
 func NewExplanation(spec string, s cron.Schedule, zone *timetable.Zone, diagnostics []crontab.Diagnostic, from time.Time) Explanation {
 	x := Explanation{
 		V: Version, Schedule: spec, Meaning: timetable.Describe(s), Zone: zone.String(),
-		Year: from.Year(), Runs: timetable.PerYear(s, from.Year()),
 		Next: []time.Time{}, Changes: []ZoneChange{}, Diagnostics: NewDiagnostics(diagnostics),
 	}
 	for t := s.Next(from.Add(-1)); len(x.Next) < explainedRuns && !t.IsZero(); t = s.Next(t) {
@@ -73,6 +72,7 @@ func NewExplanation(spec string, s cron.Schedule, zone *timetable.Zone, diagnost
 	if timetable.IsTimeless(s) {
 		return x
 	}
+	x.Year, x.Runs = from.Year(), timetable.PerYear(s, from.Year())
 	for _, c := range zone.Coming(from, 2) {
 		x.Changes = append(x.Changes, ZoneChange{
 			At: c.At, Before: timetable.Wall(c.At, c.Before).Format("15:04"), After: timetable.Wall(c.At, c.After).Format("15:04"),

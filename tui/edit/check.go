@@ -196,7 +196,7 @@ func Next(e *crontab.Entry, blackouts timetable.Blackouts, after time.Time, n in
 
 // Outlook holds what takes a while to compute for an entry.
 type Outlook struct {
-	Year   int // calendar year of Runs
+	Year   int // calendar year of Runs; 0: the entry has no scheduled times
 	Runs   int // number of runs in Year
 	Clocks string
 	Others int // entries of the file that start in the minute of its next one
@@ -206,11 +206,12 @@ type Outlook struct {
 // counts the entries that start together.
 func (c *Checked) LookAhead(e *crontab.Entry, now time.Time) Outlook {
 	zone := e.Zone()
-	o := Outlook{Year: now.In(zone.Location()).Year(), Clocks: "no change of the clock within two years", Others: c.others(e, now)}
-	o.Runs = timetable.PerYear(e.Schedule, o.Year)
+	o := Outlook{Clocks: "no change of the clock within two years", Others: c.others(e, now)}
 	if timetable.IsTimeless(e.Schedule) {
 		return o
 	}
+	o.Year = now.In(zone.Location()).Year()
+	o.Runs = timetable.PerYear(e.Schedule, o.Year)
 	var effects []string
 	for i, c := range zone.Changes(now, now.AddDate(2, 0, 0)) {
 		if i == 2 {

@@ -118,7 +118,9 @@ func printExplanation(a *cli.App, x api.Explanation, from time.Time, loc *time.L
 		a.PrintField("paused", "by "+h.By+cli.PauseEnd(h, loc)+cli.ReasonSuffix(h.Reason))
 	}
 	a.PrintField("blackout", x.Blackout)
-	a.PrintField("a year", cli.Plural(x.Runs, "run")+" in "+strconv.Itoa(x.Year))
+	if x.Year != 0 {
+		a.PrintField("a year", cli.Plural(x.Runs, "run")+" in "+strconv.Itoa(x.Year))
+	}
 	for i, t := range x.Next {
 		if x.Job != "" {
 			t = t.In(loc)

@@ -296,7 +296,11 @@ func (e *Editor) fields(room int, w *screen.World) []fact {
 	if e.outlook == nil {
 		return append(fields, fact{"year", "counting"}, fact{"DST", "looking"}, fact{"clash", e.clashText()}, fact{"env", e.envText()})
 	}
-	return append(fields, fact{"year", fmt.Sprintf("%s in %d", page.Count(e.outlook.Runs, "run"), e.outlook.Year)},
+	year := "it has no scheduled times"
+	if e.outlook.Year != 0 {
+		year = fmt.Sprintf("%s in %d", page.Count(e.outlook.Runs, "run"), e.outlook.Year)
+	}
+	return append(fields, fact{"year", year},
 		fact{"DST", e.outlook.Clocks}, fact{"clash", e.clashText()}, fact{"env", e.envText()})
 }
 
