@@ -92,7 +92,7 @@ func TestHostListensForWebhooks(t *testing.T) {
 		{"POST", "/v1/jobs/backup/run", "ci-0123456789abcdef0124", "", 401, "no valid token"},
 		{"POST", "/v1/jobs/other/run", ciSecret, "", 403, "does not allow run:other"},
 		{"POST", "/v1/jobs/ann/gone/run", ciSecret, "", 404, "no such job"},
-		{"POST", "/v1/jobs/backup/run", ciSecret, `{"env": ["X=` + strings.Repeat("x", 1<<20) + `"]}`, 413, "too large"},
+		{"POST", "/v1/jobs/backup/run", ciSecret, `{"env": ["X=` + strings.Repeat("x", 1<<20) + `"]}`, 413, "more than 64 KiB"},
 		{"POST", "/v1/jobs/backup/run", ciSecret, `{"env": ["TARGET=moon"]}`, 202, `"runs"`},
 	} {
 		if status, text := h.call(tc.method, url+tc.path, tc.secret, tc.body); status != tc.want || !strings.Contains(text, tc.text) {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
@@ -295,6 +296,12 @@ func refusal(purpose string, response *http.Response) error {
 	err := json.NewDecoder(io.LimitReader(response.Body, 1<<20)).Decode(&e)
 	if err != nil || e.What == "" || e.Kind == "" {
 		return &Error{V: Version, Kind: Internal, What: "cannot " + purpose, Why: "the answer was " + response.Status}
+	}
+	if q := response.Request; q != nil {
+		e.What = strings.Replace(e.What, "cannot "+q.Method+" "+q.URL.Path+":", "cannot "+purpose+":", 1)
+	}
+	if e.What == "cannot answer" {
+		e.What = "cannot " + purpose
 	}
 	return &e
 }

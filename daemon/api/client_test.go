@@ -49,6 +49,8 @@ func TestClientWithStrangeAnswers(t *testing.T) {
 		{"no JSON", "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 4\r\n\r\noops", "cannot see the status: the answer was 502 Bad Gateway"},
 		{"JSON of another kind", "HTTP/1.1 500 x\r\nContent-Length: 2\r\n\r\n{}", "the answer was 500 x"},
 		{"an error", "HTTP/1.1 409 x\r\nConnection: close\r\n\r\n" + `{"v":1,"error":"cannot x","why":"y","kind":"conflict"}`, "cannot x: y"},
+		{"an error that names the request", "HTTP/1.1 403 x\r\nConnection: close\r\n\r\n" + `{"v":1,"error":"cannot GET /v1/status: it needs the role admin","kind":"not-allowed"}`, "cannot see the status: it needs the role admin"},
+		{"an error inside the daemon", "HTTP/1.1 500 x\r\nConnection: close\r\n\r\n" + `{"v":1,"error":"cannot answer","why":"the disk is full","kind":"internal"}`, "cannot see the status: the disk is full"},
 		{"a cut document", "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"v\":1,", "read answer of /v1/status"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

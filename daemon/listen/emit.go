@@ -1,13 +1,13 @@
 package listen
 
 import (
-	"fmt"
 	"net/http"
 	"strings"
 
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/config"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -37,7 +37,7 @@ func (s *Server) emit(w http.ResponseWriter, r *http.Request) {
 		fail(w, status, refusal.Kind, "cannot emit "+source, refusal.Why)
 		return
 	}
-	act.After = fmt.Sprintf("%d runs", runs)
+	act.After = display.Count(runs, "run")
 	s.note(r, token, act)
 	answer(w, http.StatusAccepted, api.Emitted{V: api.Version, Event: ev.Name, User: ev.User, Runs: []job.Run{}})
 }

@@ -233,7 +233,10 @@ func envOf(body []byte) ([]string, error) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	err := d.Decode(&q)
-	return q.Env, err
+	if _, more := d.Token(); err != nil || !errors.Is(more, io.EOF) {
+		return nil, errors.New(`expected {"env": ["NAME=value"]} and nothing else`)
+	}
+	return q.Env, nil
 }
 
 func invalid(err error) *api.Error {
@@ -301,11 +304,11 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, what string, act 
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
 		defer end()
-		status := http.StatusBadRequest
+		status, why := http.StatusBadRequest, "the connection ended"
 		if _, large := errors.AsType[*http.MaxBytesError](err); large {
-			status = http.StatusRequestEntityTooLarge
+			status, why = http.StatusRequestEntityTooLarge, "it has more than 64 KiB"
 		}
-		refuse(status, api.Usage, "the body cannot be read: "+err.Error())
+		refuse(status, api.Usage, "the body cannot be read: "+why)
 		return "", nil, nil
 	}
 	return name, body, end

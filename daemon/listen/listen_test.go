@@ -146,10 +146,11 @@ func TestTokensAllowWhatTheySay(t *testing.T) {
 func TestRunBody(t *testing.T) {
 	for body, want := range map[string]int{
 		"": 202, `{"env":["A=1"]}`: 202, `{"force":true}`: 400, "nonsense": 400, `{"env":["1x"]}`: 400,
+		`{"env":"A=1"}`: 400, `{"env":["A=1"]}{"env":[]}`: 400, `{"env":["A=1"]}]`: 400,
 		`{"env":["A=` + strings.Repeat("x", maxBody) + `"]}`: 413,
 	} {
 		w := newWorld(t)
-		if status, text := w.send("POST", "/v1/jobs/backup/run", "Bearer ci-secret", body); status != want {
+		if status, text := w.send("POST", "/v1/jobs/backup/run", "Bearer ci-secret", body); status != want || strings.Contains(text, "json:") || strings.Contains(text, "http:") {
 			t.Errorf("%.30s: %d %s, want %d", body, status, text, want)
 		}
 		if len(w.audited) != 1 || (w.audited[0].Refused == "") != (want == 202) {

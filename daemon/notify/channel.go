@@ -140,7 +140,7 @@ func checkName(name string) error {
 		return errors.New("channel mail: the name is that of the built-in channel; give this one another")
 	}
 	if name == "" || len(name) > 64 || strings.IndexFunc(name, func(r rune) bool { return !wordRune(r) && r != '.' }) >= 0 {
-		return fmt.Errorf("channel %q: a name has 1 to 64 letters, digits, dots, low lines and hyphens", name)
+		return fmt.Errorf("channel %q: a name has 1 to 64 letters, digits, dots, underscores and hyphens", name)
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ func NewApply(a *cli.App) *cobra.Command {
   DIR/crontab        /etc/crontab
   DIR/anacrontab     /etc/anacrontab
   DIR/cron.d/NAME    /etc/cron.d/NAME
-  DIR/users/NAME     the crontab of the account NAME
+  DIR/users/NAME     the crontab of the user NAME
 
 All files are checked before the first is written: a new error in one of them
 leaves all as they are. Files that say the same already are not touched.

@@ -22,7 +22,7 @@ take back the newest change of your own, of that of --user, or of --file. An
 undo is a change, too: undoing it brings back what it replaced. If the daemon was
 started with a list of files, undo without REV takes back the newest change of them.
 
-Everybody restores their own crontab; root all, and system tables.`,
+Users restore their own crontab; root restores all crontabs.`,
 		Example: "  cronring undo\n  cronring undo list\n  cronring undo show 32\n  cronring undo 32\n  sudo cronring undo --file /etc/cron.d/etl",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {

@@ -22,10 +22,10 @@ func NewState(a *cli.App) *cobra.Command {
 		Use:    "state get|set|list|delete",
 		Short:  "A job's own memory: small values from run to run",
 		Long: `A job's own memory: checkpoints and the like, kept from run to run. Within a run
-the job is the run's own, by CRONRING_JOB; elsewhere --job names it. An account
-reaches the memory of its own jobs, and root of all.
+the job is the run's own, by CRONRING_JOB; elsewhere --job names it. Users
+reach the memory of their own jobs, and root that of all jobs.
 
-A key is 1 to 128 letters, digits, dots, low lines and hyphens. A value has at most
+A key is 1 to 128 letters, digits, dots, underscores and hyphens. A value has at most
 64 KiB, and a job keeps at most 256 of them and 1 MiB.`,
 		Example: "  last=$(cronring state get last-id) || last=0\n  cronring state set last-id 4711",
 		Args:    cobra.NoArgs,

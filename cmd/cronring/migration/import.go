@@ -92,6 +92,7 @@ code is 1 if they differ.`,
 	cmd.Flags().BoolVar(&f.strict, "strict", false, "exit 8 if anything would behave differently")
 	cmd.Flags().BoolVar(&f.shadow, "shadow", false, "print each start at its time, and run nothing")
 	cmd.Flags().Var(&f.length, "for", "with --shadow: end after `D`")
+	cmd.Flags().Lookup("for").DefValue = ""
 	cmd.Flags().StringVar(&f.against, "against", "", "with --shadow: compare with the log of the running cron, `journal|FILE`")
 	cmd.Flags().StringVar(&f.root, "root", "", "look at a host whose files are in `DIR`, as a mounted disk or a container's")
 	f.out = a.TextOutput(cmd, cli.FormText, cli.FormJSON, formCrontab)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
@@ -34,7 +35,7 @@ func note(c *call.Call, e event.Event, a effect.Answer) {
 		}
 		ofJob("run", e.Job, "", "", after)
 	case event.Emit:
-		did("emit", job.ID(e.Name), e.User, "", "", fmt.Sprintf("%d runs", len(a.Runs)))
+		did("emit", job.ID(e.Name), e.User, "", "", display.Count(len(a.Runs), "run"))
 	case event.Stop:
 		for i := range a.Runs {
 			r := &a.Runs[i]

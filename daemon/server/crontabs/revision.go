@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
@@ -152,7 +153,10 @@ func (ed *Editor) save(ctx context.Context, answer *api.Installed, r revision.Re
 	id, err := ed.Revisions.SaveRevision(context.WithoutCancel(ctx), r)
 	if err != nil {
 		answer.Before = 0
-		answer.Notice = join(answer.Notice, "this change cannot be undone, as the history cannot be written: "+err.Error())
+		const notUndone = "this change cannot be undone, because the history cannot be written: "
+		if !strings.Contains(answer.Notice, notUndone) {
+			answer.Notice = join(answer.Notice, notUndone+err.Error())
+		}
 	}
 	return id
 }

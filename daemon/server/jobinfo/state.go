@@ -96,7 +96,7 @@ func (s *Informer) WriteState(ctx context.Context, c *call.Call) error {
 		return call.BadRequest("cannot keep "+display.Quote(r.Key), bound.Error())
 	}
 	if err != nil {
-		return fmt.Errorf("keep state: %w", err)
+		return err
 	}
 	answer.Entries = append(answer.Entries, api.StateEntry{Key: r.Key, Size: len(r.Value), At: c.Now})
 	didState(c, id, user, r.Key, fmt.Sprintf("%d bytes", len(r.Value)))

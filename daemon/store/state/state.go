@@ -46,7 +46,7 @@ func New(db *database.DB) *Values { return &Values{db} }
 func (v *Values) SetState(ctx context.Context, id job.ID, user, key string, value []byte, now time.Time) error {
 	switch {
 	case !stateKey.MatchString(key):
-		return &Error{fmt.Sprintf("the key %.150q is not 1 to 128 letters, digits, dots, low lines and hyphens", key)}
+		return &Error{fmt.Sprintf("the key %.150q is not 1 to 128 letters, digits, dots, underscores and hyphens", key)}
 	case len(value) > stateValue:
 		return &Error{fmt.Sprintf("the value has %d bytes, and at most %d can be kept", len(value), stateValue)}
 	case value == nil:
