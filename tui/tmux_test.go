@@ -245,8 +245,11 @@ func TestTerminalOfAnySize(t *testing.T) {
 	h := newHost(t, demo(t))
 	x := h.open(80, 24)
 	x.wait("metronome")
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
 	for range 30 {
-		x.resize(1+rand.IntN(200), 1+rand.IntN(60))
+		x.resize(1+random.IntN(200), 1+random.IntN(60))
 	}
 	x.resize(39, 9)
 	x.wait("too small: 39x9, need 40x10")
