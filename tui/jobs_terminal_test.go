@@ -62,7 +62,8 @@ func TestTerminalShowsAJob(t *testing.T) {
 	x.keys("Enter")
 	x.wait("cronring report stats --by user", "RUNS")
 	x.keys("Escape")
-	x.gone("cronring report stats") // two Escapes at once would be another key
+	x.gone("cronring report stats")
+	x.wait("/sleepy") // two Escapes at once would be another key
 	x.keys("Escape")
 	x.gone("/sleepy")
 	x.keys("f", "f")

@@ -72,7 +72,7 @@ func TestTerminalRebindsAKey(t *testing.T) {
 	x.keys("Escape")
 	x.wait("[1 Jobs]", "E run")
 	x.keys("?")
-	x.wait("E              run now")
+	x.wait("E              run now", "type to search") // the last line is painted last
 	x.keys("Escape")
 	x.gone("type to search")
 	x.keys("r")

@@ -169,7 +169,8 @@ func (x *terminal) wait(texts ...string) string {
 	})
 }
 
-// gone waits until the screen shows a text no more.
+// gone waits until the screen shows a text no more. Wait for the text first: a screen may be half painted,
+// and a key right after Escape is another key.
 func (x *terminal) gone(text string) string {
 	x.t.Helper()
 	return x.until(fmt.Sprintf("the screen does not show %q", text), func(screen string) bool { return !strings.Contains(screen, text) })
