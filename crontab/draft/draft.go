@@ -208,18 +208,21 @@ func (d *Draft) Set(number int, key, value string) (now int, err error) {
 // isSpent reports whether a directive line has no options left.
 func (d *Draft) isSpent(i int) bool { return strings.Trim(bare(d.lines[i]), lex.Blanks) == "#@" }
 
-// setIn replaces an option in a line and removes duplicates of it. If done is
-// true, the option was already set in another line, and setIn only removes it.
+// setIn replaces the first occurrence of an option in a line, because without its first word the line
+// might be a comment, and removes duplicates of it. If done is true, the option was already set in
+// another line, and setIn only removes it.
 func (d *Draft) setIn(i int, key, value, text string, done bool) (found bool) {
 	line := bare(d.lines[i])
 	end := d.lines[i][len(line):]
-	for _, it := range slices.Backward(itemsOf(line)) {
+	items := itemsOf(line)
+	first := slices.IndexFunc(items, func(it directive.Item) bool { return it.Key == key })
+	for n, it := range slices.Backward(items) {
 		if it.Key != key {
 			continue
 		}
 		from := it.Column - 1
 		to := from + it.Length
-		if value != "" && !done && !found {
+		if value != "" && !done && n == first {
 			mark := ""
 			if it.Maybe {
 				mark = "?"
