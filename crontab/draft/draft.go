@@ -214,7 +214,7 @@ func (d *Draft) isSpent(i int) bool { return strings.Trim(bare(d.lines[i]), lex.
 func (d *Draft) setIn(i int, key, value, text string, done bool) (found bool) {
 	line := bare(d.lines[i])
 	end := d.lines[i][len(line):]
-	items := itemsOf(line)
+	items, _ := itemsOf(line)
 	first := slices.IndexFunc(items, func(it directive.Item) bool { return it.Key == key })
 	for n, it := range slices.Backward(items) {
 		if it.Key != key {
@@ -243,27 +243,27 @@ func (d *Draft) setIn(i int, key, value, text string, done bool) (found bool) {
 	return found
 }
 
-// itemsOf returns the options of a directive line, with aliases replaced.
-func itemsOf(line string) []directive.Item {
+// itemsOf returns the options of a directive line, with aliases replaced. ok is false if the last one is
+// not well formed: its quotes may be open.
+func itemsOf(line string) (items []directive.Item, ok bool) {
 	r := directive.Reader{Source: source.New("")}
 	r.Text = line
-	var items []directive.Item
 	for at := lex.SkipBlanks(line, lex.SkipBlanks(line, 0)+2); at < len(line); at = lex.SkipBlanks(line, at) {
-		it, end, _ := r.ScanItem(at)
+		it, end, isWellFormed := r.ScanItem(at)
 		if it.Key == "--" {
 			break
 		}
-		items = append(items, it)
+		items, ok = append(items, it), isWellFormed
 		at = end
 	}
-	return items
+	return items, ok
 }
 
 // canTake reports whether an option can be appended to a line.
 func (d *Draft) canTake(i int, text string) bool {
 	line := bare(d.lines[i])
-	items := itemsOf(line)
-	if len(items) == 0 || len(line)+1+len(text) > optionRoom {
+	items, ok := itemsOf(line)
+	if !ok || len(line)+1+len(text) > optionRoom {
 		return false
 	}
 	last := items[len(items)-1] // the parser reads nothing after an invalid option
@@ -273,7 +273,7 @@ func (d *Draft) canTake(i int, text string) bool {
 // appendItem adds an option after the last one of a line, before any comment.
 func (d *Draft) appendItem(i int, text string) {
 	line := d.lines[i]
-	items := itemsOf(bare(line))
+	items, _ := itemsOf(bare(line))
 	last := items[len(items)-1]
 	at := last.Column - 1 + last.Length
 	d.lines[i] = line[:at] + " " + text + line[at:]

@@ -109,7 +109,7 @@ func FuzzDraft(f *testing.F) {
 	for _, text := range []string{
 		"#@ name=a retry=3\n0 1 * * * a\n0 2 * * * b\n", "#@ retry=1 retry=2\r\n0 1 * * * a\r\n",
 		"#@ x -- y\n#@ tz=\"a b\n0 1 * * * a", "\ufeff #@ ?retry=2\n\t@daily x\n", "#@ default retry=1\n#@ \n* * * * * c\n",
-		"#@ retry 0 retry \n0 1 * * * a\n",
+		"#@ retry 0 retry \n0 1 * * * a\n", "#@ tz=\"\n0 1 * * * a\n",
 	} {
 		f.Add(text, "7")
 		f.Add(text, "")
