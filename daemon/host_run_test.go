@@ -737,8 +737,32 @@ func (m *fakeManager) keeps(what string, is func(names []string) bool) {
 	}
 }
 
+// catchUp waits until all messages are received that were sent until now.
+func (m *fakeManager) catchUp() {
+	m.t.Helper()
+	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: m.path, Net: "unixgram"})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	defer conn.Close()
+	last := fmt.Sprint("BARRIER=", time.Now().UnixNano())
+	if _, err := conn.Write([]byte(last)); err != nil {
+		m.t.Fatal(err)
+	}
+	for {
+		m.mu.Lock()
+		more, received := m.more, slices.Contains(m.heard, last)
+		m.mu.Unlock()
+		if received {
+			return
+		}
+		<-more
+	}
+}
+
 // empty drops what is stored, as happens when a service is stopped.
 func (m *fakeManager) empty() {
+	m.catchUp()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, s := range m.store {
@@ -749,6 +773,7 @@ func (m *fakeManager) empty() {
 
 // prepare passes copies of the stored descriptors to a daemon.
 func (m *fakeManager) prepare(cmd *exec.Cmd) {
+	m.catchUp()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	cmd.Env = append(cmd.Env, "NOTIFY_SOCKET="+m.path)

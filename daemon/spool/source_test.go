@@ -187,6 +187,7 @@ func TestSourceReadsFreshFilesAgain(t *testing.T) {
 	h := newCrontabDirs(t, crontab.Debian)
 	h.write(h.system("a"), "1 1 * * * root a1\n", 0o644, 0)
 	r := h.open()
+	r.fresh = time.Hour
 	edit := func(text string) {
 		t.Helper()
 		h.write(h.system("a"), text, 0o644, 0)
