@@ -1,7 +1,6 @@
 package spool
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,7 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/crontab/timetable"
+	"github.com/cronring/cronring/daemon/atomicfile"
 )
+
+// maxZone is the largest size of the files of the zone, in bytes.
+const maxZone = 1 << 20
 
 // hostZone is the host's time zone, as it changes. Go reads the zone once for
 // the life of a process; a daemon lives longer.
@@ -69,18 +72,18 @@ func (z *hostZone) read() *time.Location {
 	if location := z.linked(); location != nil {
 		return location
 	}
-	data, err := readSmall(z.localtime)
+	data, err := atomicfile.ReadRegular(z.localtime, maxZone)
 	if err != nil {
 		return time.UTC
 	}
-	location, err := time.LoadLocationFromTZData("Local", data)
+	location, err := time.LoadLocationFromTZData("Local", []byte(data))
 	if err != nil {
 		return time.UTC
 	}
 	// A copy has no name. /etc/timezone may hold one, but the file rules: the
 	// name is believed only if it keeps the same time.
-	name, _ := readSmall(z.timezone)
-	if named, err := LoadZone(strings.TrimSpace(string(name))); err == nil && sameClock(named, location) {
+	name, _ := atomicfile.ReadRegular(z.timezone, maxZone)
+	if named, err := LoadZone(strings.TrimSpace(name)); err == nil && sameClock(named, location) {
 		return named
 	}
 	return location
@@ -119,14 +122,4 @@ func sameClock(a, b *time.Location) bool {
 			return x.At.Equal(y.At) && x.Before == y.Before && x.After == y.After
 		},
 	)
-}
-
-// readSmall reads a file that is small, as a zone's is.
-func readSmall(path string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, 1<<20))
 }
