@@ -10,7 +10,7 @@ import (
 )
 
 // ReadRegular reads a regular file of at most most bytes. It does not wait for a pipe, and reads nothing of a
-// device.
+// device. Its errors do not name the file.
 func ReadRegular(path string, most int64) (string, error) {
 	return readChecked(path, most, func(fs.FileInfo) error { return nil })
 }
@@ -40,8 +40,8 @@ func ReadTrusted(path string, most int64, forbidden fs.FileMode) (string, error)
 
 func readChecked(path string, most int64, check func(fs.FileInfo) error) (string, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
-	if err != nil {
-		return "", err
+	if named, ok := errors.AsType[*fs.PathError](err); ok {
+		return "", named.Err
 	}
 	defer f.Close()
 	info, err := f.Stat()

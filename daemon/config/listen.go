@@ -84,7 +84,9 @@ func (c *Config) ReadTokens() {
 		}
 		secret, err := atomicfile.ReadTrusted(t.File, maxFile, atomicfile.Readable)
 		secret = strings.TrimSpace(secret)
-		if err == nil && len(secret) < minSecret {
+		if err != nil {
+			err = fmt.Errorf("%s: %w", t.File, err)
+		} else if len(secret) < minSecret {
 			err = fmt.Errorf("the secret has fewer than %d characters", minSecret)
 		}
 		t.Sum, t.Unread = sha256.Sum256([]byte(secret)), ""

@@ -3,7 +3,6 @@ package notify
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 
 	"github.com/cronring/cronring/daemon/atomicfile"
@@ -20,7 +19,7 @@ func readSecret(path string) ([]byte, error) {
 	if text = strings.TrimSpace(text); err == nil && text == "" {
 		err = errors.New("it is empty")
 	}
-	if _, named := errors.AsType[*fs.PathError](err); err != nil && !named {
+	if err != nil {
 		err = fmt.Errorf("%s: %w", path, err)
 	}
 	return []byte(text), err

@@ -38,7 +38,7 @@ func (p Paths) MayUse(family crontab.Family, caller, target string) error {
 	case err == nil:
 		return &BarredError{name, "it is not in " + p.Allow}
 	case !errors.Is(err, fs.ErrNotExist):
-		return &BarredError{name, p.Allow + " cannot be read: " + Reason(err)}
+		return &BarredError{name, p.Allow + " cannot be read: " + err.Error()}
 	}
 	denied, err := listed(p.Deny, name)
 	switch {
@@ -47,7 +47,7 @@ func (p Paths) MayUse(family crontab.Family, caller, target string) error {
 	case err == nil:
 		return &BarredError{name, "it is in " + p.Deny}
 	case !errors.Is(err, fs.ErrNotExist):
-		return &BarredError{name, p.Deny + " cannot be read: " + Reason(err)}
+		return &BarredError{name, p.Deny + " cannot be read: " + err.Error()}
 	case family == crontab.RHEL:
 		return &BarredError{name, "there is neither " + p.Allow + " nor " + p.Deny + ", and then only root may"}
 	}
