@@ -9,6 +9,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/holders"
+	"github.com/cronring/cronring/gossip/inbox"
 )
 
 func (h *testMember) holds(key, hash uint64) {
@@ -88,6 +89,27 @@ func TestMarksOfAnotherEntryAreIgnored(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestMembersThatAppearWhileJoiningAreAsked: a member that joins requests the marks of members that it
+// sees after the first ones, up to learnFrom, because the first ones may have other entries.
+func TestMembersThatAppearWhileJoiningAreAsked(t *testing.T) {
+	bubble(t, func(t *testing.T, r *testRing) {
+		r.ring(3)
+		h := r.members[0]
+		for asked, want := range map[int]int{1: 2, learnFrom: learnFrom} {
+			h.inRun(t, func() {
+				h.stage.entry, h.catchUp.begun, h.catchUp.asked = joining, true, asked
+				m := h.members[r.members[1].id]
+				m.state = Gone
+				h.updateMember(m.id, inbox.Update{Meta: m.meta, Addr: m.addr, Alive: true})
+				if h.catchUp.asked != want {
+					t.Errorf("after %d, a member appears: %d were asked, want %d", asked, h.catchUp.asked, want)
+				}
+				h.stage.entry = joined
+			})
+		}
+	})
 }
 
 // An entry that is edited on one member after the other is one job meanwhile, and

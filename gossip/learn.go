@@ -30,6 +30,7 @@ type catchUp struct {
 	requests []marksRequest // not sent yet
 	pending  int            // sent, and not answered yet
 	begun    bool           // requestInitialMarks was called
+	asked    int            // members of which marks were requested
 	answers  int
 	until    time.Time // how long it waits for them before it joins
 	saved    time.Time // when the newest occurrences were written to disk
@@ -54,6 +55,7 @@ func (r *Ring) learn(m *member, since time.Time) {
 	if oldest := now.Add(-marksAge); since.Before(oldest) {
 		since = oldest
 	}
+	r.catchUp.asked++
 	r.catchUp.requests = append(r.catchUp.requests, marksRequest{from: m.peer(), ago: now.Sub(since) + apartMargin})
 	r.requestMarks()
 }

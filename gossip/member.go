@@ -175,7 +175,8 @@ func (r *Ring) updateMember(id string, u inbox.Update) {
 		r.askClock(m)
 	}
 	r.table.Regain(m.id)
-	if r.stage.entry == joined {
+	// While this member joins, the first one that it saw may be the only one with another entry.
+	if r.stage.entry == joined || r.catchUp.begun && r.catchUp.asked < learnFrom {
 		r.learn(m, apart)
 	}
 	r.sendUnconfirmed()

@@ -72,7 +72,7 @@ func (r *Ring) enter() {
 	r.again = time.Time{}
 	r.own.Since, r.own.Edited = now, time.Time{}
 	r.stage.entry, r.stage.exit, r.stage.joinBy = joining, staying, time.Now().Add(joinWait)
-	r.catchUp.begun, r.catchUp.answers = false, 0
+	r.catchUp.begun, r.catchUp.asked, r.catchUp.answers = false, 0, 0
 	r.clock.Last = r.moment()
 	r.setPart()
 	if err := r.open(); err != nil {
