@@ -33,6 +33,9 @@
 //	a member dies or leaves, and its mark is Taken or Begun:
 //	waiting <- Orphans -----------------  Taken or Begun, orphaned: claimed in the next generation
 //
+//	a run could not start:
+//	last    -- Progress --> given up  --- mark, confirmed ->  orphaned: likewise, by those that have not tried it
+//
 // In strict mode, Claim goes to the voters (gossip/ledger) instead. The table of holders has the
 // result in the same way.
 //
@@ -41,7 +44,8 @@
 // Requests are sent over gossip/link, and answered. Each is known by its verb:
 //
 //	claim    questions whether occurrences can be taken           answers: Free, Busy, ...
-//	final    the final state of a member that leaves               confirmed, or sent again
+//	final    the final state of a member that leaves, or marks     confirmed, or sent again
+//	         of occurrences that it gave up
 //	double   marks of runs that double those of the member         likewise
 //	marks    the marks that changed since some time ago            marks, in pages
 //	newest   the newest taken occurrence of each job               in pages

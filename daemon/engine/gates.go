@@ -344,6 +344,20 @@ func (e *Engine) progress(r *live.Run, p exchange.Phase) {
 	}
 }
 
+// isForOthers reports whether another member can run the occurrence of a run that could not start here.
+func (e *Engine) isForOthers(r *live.Run) bool {
+	return r.IsShared() && e.ring.view.Others(job.KeyOf(r.Job, r.User), r.Tried)
+}
+
+// handOver gives the occurrence of a run that could not start to the other members. If none of them
+// takes it, the ring permits it here again, to be recorded as failed.
+func (e *Engine) handOver(r *live.Run) {
+	p := exchange.ProgressOf(&r.Run, exchange.Taken)
+	p.GivenUp = true
+	e.ring.handed[p.Occurrence] = r
+	e.ring.send(p)
+}
+
 // reclaim makes a run that has not begun wait until the ring permits it again. It reports
 // false if the run needs no permit.
 func (e *Engine) reclaim(r *live.Run) (waits bool) {

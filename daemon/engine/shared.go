@@ -129,20 +129,6 @@ func (e *Engine) revoke(slot int, x exchange.Revoke) {
 	}
 }
 
-// isForOthers reports whether another member can run the occurrence of a run that could not start here.
-func (e *Engine) isForOthers(r *live.Run) bool {
-	return r.IsShared() && e.ring.view.Others(job.KeyOf(r.Job, r.User), r.Tried)
-}
-
-// handOver gives the occurrence of a run that could not start to the other members. If none of them
-// takes it, the ring permits it here again, to be recorded as failed.
-func (e *Engine) handOver(r *live.Run) {
-	p := exchange.ProgressOf(&r.Run, exchange.Taken)
-	p.GivenUp = true
-	e.ring.handed[p.Occurrence] = r
-	e.ring.send(p)
-}
-
 // resumeShared continues a run that the ring permits again.
 func (e *Engine) resumeShared(r *live.Run, token uint64) {
 	r.Reclaimed, r.Token, r.TokenAt = false, token, e.now.Up

@@ -169,7 +169,7 @@ func (s *Sessions) Start(ctx context.Context, what spawn.Session) (pid int, note
 	}
 	p, err := s.manager.Start(ctx, spec)
 	if not, ok := errors.AsType[*session.NotStartedError](err); ok && !not.Unrun {
-		return 0, "", spawn.UnsureError(not.Reason)
+		return 0, "", fmt.Errorf("%s: %w", not.Reason, spawn.ErrUnsure)
 	} else if ok {
 		return 0, "", errors.New(not.Reason)
 	}

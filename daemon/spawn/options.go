@@ -3,6 +3,7 @@ package spawn
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"syscall"
 	"time"
 
@@ -168,10 +169,8 @@ type Sessions interface {
 	Release(name string)
 }
 
-// UnsureError is the error of a session that does not exist, but whose command may have run for a moment.
-type UnsureError string
-
-func (e UnsureError) Error() string { return string(e) }
+// ErrUnsure means that a session does not exist, but existed perhaps.
+var ErrUnsure = errors.New("its command may have run for a moment")
 
 // Session describes what to start. The descriptors are valid until Start returns.
 type Session struct {

@@ -581,11 +581,10 @@ func (s *Spawner) abandon(c *child, why error) {
 	s.mu.Lock()
 	delete(s.living, c.run)
 	c.outcome, c.ended = job.Outcome{Kind: job.NotStarted, Error: why.Error()}, now()
-	switch _, unsure := errors.AsType[UnsureError](why); {
-	case errors.Is(why, starter.ErrUnknown):
+	if errors.Is(why, starter.ErrUnknown) {
 		c.outcome.Kind = job.Lost
-	default:
-		c.unrun = !unsure && why != errStopping && why != errCancelled
+	} else {
+		c.unrun = !errors.Is(why, ErrUnsure) && why != errStopping && why != errCancelled
 	}
 	s.mu.Unlock()
 	if c.tool != nil {

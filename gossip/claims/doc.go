@@ -46,6 +46,8 @@
 // was cut off meanwhile. Claims that the voters have not answered are given up, too. If no other
 // member that it sees could take over, it repeats them before.
 //
+// A member on which a run could not start gives its occurrence up, too, and stays (giveUp).
+//
 // Occurrences of a ring do not depend on an era: they are identified by (key, due) alone,
 // and setting the clock back repeats none of them.
 package claims

@@ -20,7 +20,8 @@ import (
 //
 // An occurrence that was granted to this member before is granted again, with a greater token.
 // If the claim has Again set, an occurrence of another member is granted, provided that this
-// is the member named by From, and that this host sees it as gone. A refused occurrence
+// is the member named by From, and that this host sees it as gone or has its mark of giving the
+// occurrence up. A refused occurrence
 // without a holder is too old.
 //
 // An occurrence that was granted for another entry is claimed under a key of its own, if its

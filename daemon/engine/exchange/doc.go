@@ -7,7 +7,7 @@
 //	Due        --------------------->  waiting: it is this member's turn later, or never
 //	run        <------ Permit -------  granted
 //	skip       <------ Deny ---------  no member can run it, or none was allowed to in time
-//	Progress   --------------------->  running: it has begun, or is over
+//	Progress   --------------------->  running: it has begun, or is over, or could not start and is given up
 //	run waits  <------ Recheck ------  this host was suspended, or leaves the ring
 //	Unstarted  --------------------->  asked again: another member may have taken it
 //	run        <------ Permit -------  this member still has it
