@@ -55,6 +55,9 @@ type Side struct {
 	schedule cron.Schedule
 }
 
+// IsTimeless reports whether the job has no scheduled times, as with on=.
+func (s *Side) IsTimeless() bool { return timetable.IsTimeless(s.schedule) }
+
 // Version contains the jobs of one version of some crontabs, in their order.
 type Version struct{ view *view.View }
 

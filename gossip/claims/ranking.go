@@ -78,8 +78,7 @@ func (s *ranking) own(in *catalog.Catalog, slot int, due time.Time, tried []stri
 	if weigh(s.self) > 0 {
 		return s.rank(rankKey(in, slot, due), weigh), false
 	}
-	nobody = len(tried) == 0 && s.self == 0 && rendezvous.First(0, s.nodes, weigh) < 0 // the member with the lowest ID records that
-	return -1, nobody
+	return -1, len(tried) == 0 && s.isFirst() && rendezvous.First(0, s.nodes, weigh) < 0
 }
 
 // rank returns this member's position; ranks: it is not among the first.
@@ -98,6 +97,13 @@ func (s *ranking) rank(key uint64, weigh func(i int) rendezvous.Weight) int {
 		passed[rank] = i
 	}
 	return ranks
+}
+
+// isFirst reports whether this member is the one that records an occurrence which no
+// member may run.
+func (s *ranking) isFirst() bool {
+	first := slices.MinFunc(s.Members, func(a, b holders.Member) int { return cmp.Compare(a.ID, b.ID) })
+	return first.ID == s.Self
 }
 
 // rankKey returns the key that determines the owner of an occurrence. All occurrences of

@@ -11,7 +11,6 @@ import (
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
-	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/review"
@@ -246,7 +245,7 @@ func spanText(d time.Duration) string {
 // number of runs.
 func sideText(s *review.Side, span string) string {
 	text := s.Schedule + "  " + s.Meaning
-	if timetable.IsTimeless(s.Entry.Schedule) {
+	if s.IsTimeless() {
 		return text
 	}
 	return text + ", " + cli.Plural(s.Runs, "run") + span
