@@ -180,6 +180,6 @@ func BenchmarkAffected(b *testing.B) {
 	}
 	w.Board.Apply(api.BoardUpdate{Rows: rows, Complete: true})
 	for b.Loop() {
-		new(affected).find(w)
+		newAffected().find(w)
 	}
 }
