@@ -922,7 +922,7 @@ func (s *simRing) judgeOne(id job.ID, o exchange.Occurrence, until time.Time) {
 	stays := id == "parent" || id == "child" || id == "plain"               // they are connected; during an edit, no other member has the entry
 	never := len(firsts) == 0 && (s.breaks == nil || len(s.starts[o]) == 0) // the first attempt may have failed to start
 	switch {
-	case never && s.unbegun[o] != nil && (stays || s.faults.cuts || s.faults.dies || s.nobodyFits(id, o.Time())):
+	case never && s.unbegun[o] != nil && (stays || unsure || s.faults.cuts || s.faults.dies || s.nobodyFits(id, o.Time())):
 	case never && s.unbegun[o] != nil:
 		fail("invariant 25: it counts as failed on %s, and others could have started it", s.unbegun[o].id)
 	case never && !s.skipped[o] && !unsure && !s.waits(id, o, false) && !s.nobodyFits(id, o.Time()):
