@@ -41,7 +41,7 @@ type anacrontab struct {
 // and unlike cron, it accepts a last line without newline.
 func (p *parser) readAnacrontab() {
 	for _, l := range p.Join(p.text, p.config.Family == Debian) {
-		p.Number, p.Text, p.Positions = l.Positions[0].Line, l.Text, l.Positions
+		p.Number, p.Text, p.Positions = l.Positions[0].Line, strings.TrimRight(l.Text, "\r"), l.Positions // several CRs would be a command
 		p.readLine()
 	}
 	p.settleHours()

@@ -309,6 +309,7 @@ func FuzzAnacrontab(f *testing.F) {
 		f.Add(stockDebian, family)
 		f.Add(stockRHEL, family)
 		f.Add("1 5 a b \\\n c\\d\r\n#@ timeout=5m \\\nx\nA \\\n=b\\", family)
+		f.Add("1 5 a \r\r\n", family)
 		f.Add("\\\n\\\n1\\ 5 \\a/b c\\\\\n@daily\\\n\\", family)
 		f.Add("NO_MAIL_OUTPUT=1\nPREFERRED_HOUR=3\nSTART_HOURS_RANGE=4-5\n#@ name=x tz=UTC every=1h\n@yearly 00 x y\x00", family)
 	}
