@@ -711,7 +711,7 @@ func TestJobsColumnsAreChosen(t *testing.T) {
 	for _, press := range [][]string{{"-", "-", "-", "-", "-", "-"}, strings.Fields(strings.Repeat("+ ", 200))} {
 		other.Act(w, keys.Columns)
 		typeNames(other, w, append(press, "enter")...)
-		if n := other.View().Columns[0].Width; n != leastColumn && n != longestWide {
+		if n := other.View().Columns[0].Width; n != settings.LeastColumn && n != longestWide {
 			t.Errorf("got the width %d, want the least or the most", n)
 		}
 		titles(other, w, 120)
