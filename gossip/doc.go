@@ -44,8 +44,7 @@
 // Requests are sent over gossip/link, and answered. Each is known by its verb:
 //
 //	claim    questions whether occurrences can be taken           answers: Free, Busy, ...
-//	final    the final state of a member that leaves, or marks     confirmed, or sent again
-//	         of occurrences that it gave up
+//	final    the last state of a member, or what it gave up        confirmed, or sent again
 //	double   marks of runs that double those of the member         likewise
 //	marks    the marks that changed since some time ago            marks, in pages
 //	newest   the newest taken occurrence of each job               in pages

@@ -22,8 +22,8 @@ type Calendar struct {
 // WeekendCalendar is the name of the calendar that exists without a configuration.
 const WeekendCalendar = "weekend"
 
-// AnyCalendar is the name under which a reader that could not read the whole configuration
-// has what it knows of all calendars that it did not find.
+// AnyCalendar is the entry for calendars that were not found, if the configuration could
+// not be read.
 const AnyCalendar = "*"
 
 // DateRange is the dates from First to Last.

@@ -227,8 +227,8 @@ func DrawWrapped(v canvas.View, text string, style canvas.Style, w *screen.World
 	return len(lines)
 }
 
-// Unknown takes the place of data that the daemon has not sent: that it was asked, or why it did
-// not answer.
+// Unknown returns the text that replaces missing data: that the daemon was asked, or why it did not
+// answer.
 func Unknown(w *screen.World, err error) []Paragraph {
 	if err != nil {
 		return ErrorText(w, err)

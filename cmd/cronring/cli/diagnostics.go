@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/cronring/cronring/crontab/lex"
 	"github.com/cronring/cronring/daemon/api"
@@ -43,6 +44,14 @@ func Excerpt(line string, column, length int) (shown, carets string) {
 	at := min(max(column-1, 0), len(line))
 	end := min(at+max(length, 1), len(line))
 	from, to := max(at-excerptSide, 0), min(at+excerptSide, len(line))
+	for range utf8.UTFMax - 1 { // cut between characters
+		if from > 0 && !utf8.RuneStart(line[from]) {
+			from--
+		}
+		if to < len(line) && !utf8.RuneStart(line[to]) {
+			to++
+		}
+	}
 	end = min(end, to)
 	before, marked, after := oneCellTabs(line[from:at]), oneCellTabs(line[at:end]), oneCellTabs(line[end:to])
 	if from > 0 {

@@ -19,6 +19,7 @@ func TestExcerptShowsPlace(t *testing.T) {
 		{"behind the end", "* * *", 6, 1, "* * *", "     ^"},
 		{"whole line", "abc", 0, 0, "abc", ""},
 		{"byte order mark is not shown", "\ufeff61 x", 1, 2, "61 x", "^^"},
+		{"long line is cut between characters", "x" + strings.Repeat("日", 50) + "!" + strings.Repeat("日", 50), 152, 1, "..." + strings.Repeat("日", 20) + "!" + strings.Repeat("日", 20) + "...", strings.Repeat(" ", 43) + "^"},
 		{"long line is cut", long + "!" + long, 301, 1, "..." + long[:60] + "!" + long[:59] + "...", strings.Repeat(" ", 63) + "^"},
 	} {
 		shown, carets := Excerpt(tt.line, tt.column, tt.length)

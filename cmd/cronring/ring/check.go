@@ -46,7 +46,11 @@ func Faults(ctx context.Context, c *config.Config, live *api.Ring) []crontab.Dia
 	}
 	if c.Ring.KeyFile != "" {
 		if _, err := keys.Read(c.Ring.KeyFile); err != nil && !errors.Is(err, fs.ErrPermission) { // others cannot read it
-			add("key-file", crontab.Error, err.Error(), "cronring ring keygen FILE, on one member; copy it to the others")
+			fix := "" // the error of a file that exists has its own
+			if errors.Is(err, fs.ErrNotExist) {
+				fix = "cronring ring keygen FILE, on one member; copy it to the others"
+			}
+			add("key-file", crontab.Error, err.Error(), fix)
 		}
 	}
 	if why := portFault(ctx, &c.Ring, live); why != "" {

@@ -108,7 +108,7 @@ func (s *Jobs) drawSplit(v canvas.View, w *screen.World) {
 	divider.Fill(w.Glyphs.Down, rule)
 	s.dividable(divider, w)
 	s.drawList(middle.In(0, 0, left, middle.Height()), v.Width(), w)
-	if row != nil {
+	if row := s.table.Current(); row != nil { // drawList may have replaced the page of the other one
 		jobinfo.DrawPane(middle.In(left+1, 0, pane, middle.Height()), w, row, &s.file, !third)
 	}
 	if s.menu {
