@@ -32,6 +32,7 @@ func (s *Server) ring(ctx context.Context, c *call.Call) error {
 	answer := api.Ring{Members: []api.Member{}}
 	if r := s.backend.Ring(); r != nil {
 		answer = r.Status()
+		answer.Problems = c.Peer.Problems(answer.Problems)
 		var err error
 		if answer.Doubled, err = s.monitor.DoubledSince(ctx, c.Now.Add(-24*time.Hour)); err != nil {
 			return err

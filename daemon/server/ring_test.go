@@ -17,6 +17,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/server/history"
 	"github.com/cronring/cronring/daemon/server/members"
 )
@@ -58,6 +59,25 @@ func ringOfThree() *fakeRing {
 	return &fakeRing{status: api.Ring{Name: "prod", Self: "a", Members: []api.Member{
 		member("a", "db-01", api.MemberUp), member("b", "db-02", api.MemberUp), member("c", "db-03", api.MemberUp), member("d", "db-03", api.MemberLeft),
 	}}}
+}
+
+// A user without a role sees the problems of the ring that concern everybody, or this user.
+func TestRingLeavesOutProblemsOfOthers(t *testing.T) {
+	w := newWorld(t, "0 0 1 1 * true\n")
+	w.ring = ringOfThree()
+	w.ring.status.Problems = []api.Problem{{What: "everybody's"}, {What: "ann's", User: "ann"}, {What: "root's", User: "root"}}
+	s := w.server()
+	for want, peer := range map[int]call.Peer{3: {Name: "root", Admin: true}, 2: {Name: "ann"}, 1: {Name: "bob"}} {
+		ctx := call.WithPeer(t.Context(), func() call.Peer { return peer }, func() int { return 0 })
+		answer := httptest.NewRecorder()
+		if err := s.ring(ctx, s.newCall(answer, httptest.NewRequestWithContext(ctx, "GET", "/v1/ring", nil))); err != nil {
+			t.Fatal(err)
+		}
+		var got api.Ring
+		if err := json.Unmarshal(answer.Body.Bytes(), &got); err != nil || len(got.Problems) != want {
+			t.Errorf("%s sees %+v (%v), want %d problems", peer.Name, got.Problems, err, want)
+		}
+	}
 }
 
 func TestHistoryOfAllNodesLeavesOutWhoCannotBeAsked(t *testing.T) {

@@ -2,9 +2,11 @@ package call
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"sync"
 
+	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/store/audit"
 )
 
@@ -20,6 +22,14 @@ type Peer struct {
 // Sees reports whether a user's jobs and runs are the peer's own, or the peer is an admin.
 func (p Peer) Sees(account string) bool {
 	return p.Admin || p.Name != "" && p.Name == account
+}
+
+// Problems returns the problems that the peer may see. Those of other users name them, and quote
+// what is theirs.
+func (p Peer) Problems(all []api.Problem) []api.Problem {
+	return slices.DeleteFunc(slices.Clone(all), func(problem api.Problem) bool {
+		return !p.Admin && p.Role < View && problem.User != "" && problem.User != p.Name
+	})
 }
 
 func (p Peer) String() string {

@@ -2,7 +2,6 @@ package overview
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/cronring/cronring/crontab"
@@ -48,18 +47,11 @@ func (o *Overview) Health(_ context.Context, c *call.Call) error {
 	return c.Answer(o.health(c.Peer))
 }
 
-// health returns the state of the daemon itself, with the problems that a user may see: the
-// others name users and quote what is theirs.
+// health returns the state of the daemon itself, with the problems that a user may see.
 func (o *Overview) health(peer call.Peer) api.Health {
 	h := o.daemon.Health()
-	h.Problems, h.Notices = problemsFor(peer, h.Problems), problemsFor(peer, h.Notices)
+	h.Problems, h.Notices = peer.Problems(h.Problems), peer.Problems(h.Notices)
 	return h
-}
-
-func problemsFor(peer call.Peer, all []api.Problem) []api.Problem {
-	return slices.DeleteFunc(slices.Clone(all), func(p api.Problem) bool {
-		return !peer.Admin && peer.Role < call.View && p.User != "" && p.User != peer.Name
-	})
 }
 
 // Status answers with the state of the daemon and of the jobs that the caller sees. It answers even
