@@ -71,8 +71,8 @@ func (m *Manager) Start(ctx context.Context, spec Spec) (Process, error) {
 		return Process{}, notStarted(err, true)
 	}
 	defer e.close()
-	if err := m.startUnit(ctx, spec, e); err != nil {
-		return Process{}, notStarted(err, false)
+	if unrun, err := m.startUnit(ctx, spec, e); err != nil {
+		return Process{}, notStarted(err, unrun)
 	}
 	note, err := m.await(ctx, spec, e)
 	if err != nil {
@@ -153,26 +153,27 @@ func (m *Manager) discard(unit string) {
 
 // startUnit starts a unit exactly once. If the connection ends before the answer arrives, startUnit
 // checks whether the unit exists: then systemd has received the request. Therefore a unit of that
-// name must not exist before.
-func (m *Manager) startUnit(ctx context.Context, spec Spec, e *helperConn) error {
+// name must not exist before. unrun reports that an error is certain to mean that no unit was
+// started: systemd received no request, or rejected the first one.
+func (m *Manager) startUnit(ctx context.Context, spec Spec, e *helperConn) (unrun bool, err error) {
 	switch s, err := m.observe(ctx, spec.Name); {
 	case err != nil:
-		return err
+		return true, err
 	case s.exists():
-		return fmt.Errorf("there is a unit %s already", spec.Name)
+		return true, fmt.Errorf("there is a unit %s already", spec.Name)
 	}
-	for {
+	for unrun = true; ; unrun = false {
 		conn, err := m.link.get(ctx)
 		if err != nil {
-			return err
+			return unrun, err
 		}
 		_, err = conn.StartTransientUnitContext(ctx, spec.Name, "fail", m.properties(spec, e), nil)
 		if !isLost(err) {
-			return err
+			return unrun && isRejected(err), err
 		}
 		conn.Close()
 		if s, err := m.observe(ctx, spec.Name); err != nil || s.exists() {
-			return err
+			return false, err
 		}
 	}
 }

@@ -96,8 +96,13 @@ func (l *link) once(ctx context.Context) (*dbus.Conn, error) {
 // isLost reports whether a call failed because the connection ended, and not because systemd
 // rejected the call or the context was done.
 func isLost(err error) bool {
-	_, refused := errors.AsType[godbus.Error](err)
-	return err != nil && !refused && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
+	return err != nil && !isRejected(err) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
+}
+
+// isRejected reports whether systemd answered a call with an error.
+func isRejected(err error) bool {
+	_, ok := errors.AsType[godbus.Error](err)
+	return ok
 }
 
 // property makes a property of a unit.
