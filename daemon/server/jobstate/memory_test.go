@@ -23,17 +23,23 @@ func TestMemoryThatNobodyUsesIsEmpty(t *testing.T) {
 	}
 }
 
-// The newest runs are known without the history, and not too many of them.
+// The newest runs are known without the history, and not too many of them. The many runs of one user
+// do not replace the few of another.
 func TestRecentRuns(t *testing.T) {
 	m := newMemory(nil, nil)
 	for id := range job.RunID(mostRecent + 10) {
-		r := &job.Run{ID: id + 1, State: job.RunEnded, Env: []string{"A=1"}}
+		r := &job.Run{ID: id + 1, User: "ann", State: job.RunEnded, Env: []string{"A=1"}}
+		if id < 2 {
+			r.User = "bob"
+		}
 		m.Tap([]job.Record{{Kind: job.Ended, Run: r}}, nil)
 	}
-	if r := m.recentRun(10); r != nil || len(m.recent.byID) != mostRecent {
-		t.Errorf("%d runs are kept, run 10 is %v", len(m.recent.byID), r)
+	for _, id := range []job.RunID{3, 12} {
+		if r := m.recentRun(id); r != nil || len(m.recent.byID) != mostRecent {
+			t.Errorf("%d runs are kept, run %d is %v", len(m.recent.byID), id, r)
+		}
 	}
-	for _, id := range []job.RunID{11, mostRecent + 10} {
+	for _, id := range []job.RunID{1, 2, 13, mostRecent + 10} {
 		if r := m.recentRun(id); r == nil || r.ID != id || r.Env != nil {
 			t.Errorf("run %d is %v", id, r)
 		}
