@@ -201,7 +201,7 @@ func (b backend) queueProblems() []api.Problem {
 		What: fmt.Sprintf("%d runs were dropped since the daemon started, the last at %s", over.Count, over.Last.Format(time.RFC3339)),
 		Why:  "more runs of " + over.User + " waited for a slot than queue-max of the configuration allows",
 		Fix:  "see what waits with cronring list --state late,running, or raise queue-max",
-		User: over.User,
+		User: "root", // the number is of all users
 	}}
 }
 
