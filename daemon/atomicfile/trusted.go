@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strconv"
 	"syscall"
 )
 
@@ -28,7 +29,7 @@ func ReadTrusted(path string, most int64, forbidden fs.FileMode) (string, error)
 		uid, mode := info.Sys().(*syscall.Stat_t).Uid, info.Mode().Perm()
 		switch {
 		case uid != 0 && int(uid) != os.Geteuid():
-			return fmt.Errorf("it belongs to uid %d, who can change it: chown root %s", uid, path)
+			return fmt.Errorf("it belongs to uid %d, who can change it: chown %s %s", uid, reader(), path)
 		case mode&forbidden == 0:
 			return nil
 		case forbidden == Changeable:
@@ -36,6 +37,14 @@ func ReadTrusted(path string, most int64, forbidden fs.FileMode) (string, error)
 		}
 		return fmt.Errorf("other users can read or change it (mode %04o): chmod 0600 %s", mode, path)
 	})
+}
+
+// reader is the user of this process, as an argument of chown.
+func reader() string {
+	if uid := os.Geteuid(); uid != 0 {
+		return strconv.Itoa(uid)
+	}
+	return "root"
 }
 
 func readChecked(path string, most int64, check func(fs.FileInfo) error) (string, error) {

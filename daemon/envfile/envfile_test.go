@@ -60,7 +60,7 @@ func TestReadTrustsNoOther(t *testing.T) {
 		if err := os.Chown(path("strangers"), 54321, 0); err != nil {
 			t.Fatal(err)
 		}
-		cases[path("strangers")] = "it belongs to uid 54321"
+		cases[path("strangers")] = "it belongs to uid 54321, who can change it: chown root "
 	}
 	for file, want := range cases {
 		env, err := read(file)

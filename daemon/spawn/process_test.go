@@ -86,7 +86,7 @@ func TestRunDoesNotStartElsewhere(t *testing.T) {
 		{"env-file=" + dir, "it is not a regular file"},
 		{"env-file=" + write(t, in("huge"), strings.Repeat("A=1\n", envfile.MaxSize/4+1), 0o600, somebody()), "it has more than 65536 bytes"},
 		{"env-file=" + write(t, in("open"), "A=1\n", 0o666, somebody()), "other users can change it (mode 0666): chmod go-w"},
-		{"env-file=" + write(t, in("bin's"), "A=1\n", 0o644, "bin"), "it belongs to uid"},
+		{"env-file=" + write(t, in("bin's"), "A=1\n", 0o644, "bin"), fmt.Sprintf("who can change it: chown %d ", accountOf(t, somebody()).UID)},
 		{"env-file=" + write(t, in("bad"), "A=1\nB C=2\n", 0o600, somebody()), "line 2 is not NAME=value"},
 		{"group=0", "group=0: nobody is not a member of this group"},
 		{"group=nosuchgroup", "group=nosuchgroup: unknown group"},
