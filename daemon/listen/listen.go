@@ -304,7 +304,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, what string, act 
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
 		defer end()
-		status, why := http.StatusBadRequest, "the connection ended"
+		status, why := http.StatusBadRequest, "the connection ended, or it took more than 15 seconds"
 		if _, large := errors.AsType[*http.MaxBytesError](err); large {
 			status, why = http.StatusRequestEntityTooLarge, "it has more than 64 KiB"
 		}
