@@ -584,7 +584,7 @@ func (s *Spawner) abandon(c *child, why error) {
 	if errors.Is(why, starter.ErrUnknown) {
 		c.outcome.Kind = job.Lost
 	} else {
-		c.unrun = !errors.Is(why, ErrUnsure) && why != errStopping && why != errCancelled
+		c.unrun = !errors.Is(why, ErrUnsure) && !errors.Is(why, errStopping) && !errors.Is(why, errCancelled)
 	}
 	s.mu.Unlock()
 	if c.tool != nil {
