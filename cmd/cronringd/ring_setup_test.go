@@ -145,8 +145,8 @@ func doOn(t *testing.T, e mantest.Example, h, first *namespaceHost, line string)
 var scheduledTimes = regexp.MustCompile(`(?m)^([0-9*]\S* ){4}\S+`)
 
 // TestRingExamples runs the examples of cronring-ring-setup(7) in a ring of as many hosts. Their jobs
-// are due every two seconds here, and do nothing. Occurrences of each job run once: one may run twice
-// if a busy machine delays the reports of members by more than hold-off.
+// are due every two seconds here, and do nothing. Most occurrences of each job run once: some may run
+// twice if a busy machine delays the reports of members by more than hold-off.
 func TestRingExamples(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED, NOT TESTED: -short excludes tests that boot hosts")
@@ -207,15 +207,17 @@ func TestRingExamples(t *testing.T) {
 						}
 					}
 				}
-				once := map[job.ID]int{}
+				once, doubled := map[job.ID]int{}, map[job.ID]int{}
 				for o, n := range starts {
 					if n == 1 {
 						once[o.job]++
+					} else {
+						doubled[o.job]++
 					}
 				}
 				enough := len(once) == c.jobs
-				for _, n := range once {
-					enough = enough && n > 1
+				for job, n := range once {
+					enough = enough && n > 1 && n > doubled[job]
 				}
 				return enough
 			})
