@@ -34,7 +34,7 @@ func TestLargeCrontabsOfAUserDelayNobody(t *testing.T) {
 		t.Helper()
 		started()
 		now := h.processorTime()
-		if got := now - begun; got > 5*time.Second && !testing.Short() { // see below
+		if got := now - begun; got > 5*time.Second && !testing.Short() { // the race detector, which the short tests run under, takes several times as much
 			t.Errorf("%s take %v of a processor", what, got)
 		}
 		begun = now
@@ -50,7 +50,7 @@ func TestLargeCrontabsOfAUserDelayNobody(t *testing.T) {
 	if n := len(h.status().Problems); n != 1 || !strings.Contains(h.status().Problems[0].What, "only the beginning of") {
 		t.Errorf("problems: %+v", h.status().Problems)
 	}
-	if more := (h.memory("VmRSS") - memory) >> 20; more > 100 && !testing.Short() { // the race detector, which the short tests run under, takes several times as much
+	if more := (h.memory("VmRSS") - memory) >> 20; more > 100 && !testing.Short() { // as above
 		t.Errorf("the daemon takes %d MiB more", more)
 	}
 	_, err := h.client.InstallCrontab(t.Context(), api.InstallRequest{User: "ann", File: "-", Text: []byte(million)})

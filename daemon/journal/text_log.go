@@ -376,7 +376,7 @@ func levelPriority(l slog.Level) int {
 }
 
 // fieldName is the field of an attribute. The journal takes capitals, digits
-// and low lines, 64 in all.
+// and underscores, 64 in all.
 func fieldName(key string) string {
 	if key == IDKey {
 		return key

@@ -169,7 +169,7 @@ type Sessions interface {
 	Release(name string)
 }
 
-// ErrUnsure means that a session does not exist, but existed perhaps.
+// ErrUnsure means that a session was not started, or was killed just after its command began.
 var ErrUnsure = errors.New("its command may have run for a moment")
 
 // Session describes what to start. The descriptors are valid until Start returns.
