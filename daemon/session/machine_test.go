@@ -303,8 +303,8 @@ func TestInRefusals(t *testing.T) {
 	} {
 		r, err := l.try(spec("echo it ran", test.edit))
 		var not *NotStartedError
-		if !errors.As(err, &not) || !strings.Contains(not.Reason, test.want) {
-			t.Errorf("%s: %v, want a NotStartedError with %q", test.what, err, test.want)
+		if !errors.As(err, &not) || !strings.Contains(not.Reason, test.want) || !not.Unrun {
+			t.Errorf("%s: %+v, want a NotStartedError with %q of a job that was not executed", test.what, err, test.want)
 		}
 		if stdout := readAll(t, r.stdout); stdout != "" { // and no process holds the pipe
 			t.Errorf("%s: output %q", test.what, stdout)

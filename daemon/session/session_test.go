@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -66,6 +67,21 @@ func TestStateEnds(t *testing.T) {
 	}
 	if (state{}).hasEnded() {
 		t.Error("a unit of which nothing is known has ended")
+	}
+}
+
+// Without an answer of systemd, no request is sent.
+func TestStartWithoutSystemdRunsNothing(t *testing.T) {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = New("/no/helper").Start(ctx, spec("true", func(s *Spec) { s.Files = [3]*os.File{null, null, null} }))
+	if not, ok := errors.AsType[*NotStartedError](err); !ok || !not.Unrun {
+		t.Errorf("got %+v, want a NotStartedError of a job that was not executed", err)
 	}
 }
 
