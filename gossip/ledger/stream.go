@@ -156,16 +156,16 @@ type stream struct {
 	of         *streams
 	accepted   bool
 	introduced bool
+	compressed bool
 	in         io.Reader     // of Conn
-	out        *flate.Writer // to buffer; nil: not compressed
+	out        *flate.Writer // to buffer; nil before the first message, because it is large, or not compressed
 	buffer     *bufio.Writer // to Conn, so that a message is one packet
 }
 
 func (s *streams) stream(c *link.Conn) *stream {
-	n := &stream{Conn: c, of: s, in: c}
-	if c.Service() == link.Raft {
-		n.in, n.buffer = flate.NewReader(c), bufio.NewWriter(c)
-		n.out, _ = flate.NewWriter(n.buffer, flate.DefaultCompression) // an error is impossible at this level
+	n := &stream{Conn: c, of: s, in: c, compressed: c.Service() == link.Raft}
+	if n.compressed {
+		n.in = flate.NewReader(c)
 	}
 	return n
 }
@@ -192,13 +192,21 @@ func (c *stream) Read(p []byte) (int, error) {
 		}
 		c.introduced = true
 	}
-	return c.in.Read(p)
+	n, err := c.in.Read(p)
+	if err == io.ErrUnexpectedEOF { // of flate; raft reports all errors except io.EOF
+		err = io.EOF
+	}
+	return n, err
 }
 
 // Write is called with a whole message of raft, or with a part of a long one.
 func (c *stream) Write(p []byte) (int, error) {
-	if c.out == nil {
+	if !c.compressed {
 		return c.Conn.Write(p)
+	}
+	if c.out == nil {
+		c.buffer = bufio.NewWriter(c.Conn)
+		c.out, _ = flate.NewWriter(c.buffer, flate.DefaultCompression) // an error is impossible at this level
 	}
 	n, err := c.out.Write(p)
 	return n, errors.Join(err, c.out.Flush(), c.buffer.Flush())

@@ -36,7 +36,7 @@ func TestStreamsOfTwoVersions(t *testing.T) {
 			a, _ := startStreams(t, network, "a", c.have)
 			b, listener := startStreams(t, network, "b", c.have)
 			accepted := newStreams(&Ledger{o: Options{Link: b, Addr: here}}, server("b", log16), listener, func(string) bool { return true })
-			got := make(chan error, 1)
+			got, end := make(chan error, 1), make(chan error, 1)
 			go func() {
 				conn, err := accepted.Accept()
 				text := make([]byte, messages*len(message))
@@ -47,6 +47,10 @@ func TestStreamsOfTwoVersions(t *testing.T) {
 					err = io.ErrUnexpectedEOF
 				}
 				got <- err
+				if err == nil {
+					_, err = conn.Read(text)
+				}
+				end <- err
 			}()
 			calling := newStreams(&Ledger{o: Options{Link: a, Addr: here}}, server("a", log16), nil, nil)
 			var conn net.Conn
@@ -74,6 +78,9 @@ func TestStreamsOfTwoVersions(t *testing.T) {
 				t.Errorf("%s: %d bytes for a message of %d, want at most %d", c.what, each, len(message), c.most)
 			}
 			conn.Close()
+			if err := <-end; err != io.EOF {
+				t.Errorf("%s: %v when the peer closed the stream, want EOF", c.what, err)
+			}
 			accepted.closeAll()
 			calling.closeAll()
 		})
