@@ -332,6 +332,7 @@ func foreignClaims(m *gossip.View, v *view.View) []api.Problem {
 	return []api.Problem{{
 		What: fmt.Sprintf("%s claims occurrences of %s without holding the entry: its claims are ignored", m.Name, job),
 		Why:  "only members with the same entry can run each other's occurrences", Fix: "cronring ring diff " + m.Name,
+		User: "root", // it may name a job of another user
 	}}
 }
 
