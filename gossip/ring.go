@@ -321,7 +321,7 @@ func (r *Ring) carryOut(effects []holders.Effect) (claims []holders.Claim) {
 // progress records this member's progress, and announces it.
 func (r *Ring) progress(p exchange.Progress) {
 	m, news := r.table.Progress(p, r.o.Now())
-	if r.announce(m); m.GivenUp {
+	if r.announce(m); p.GivenUp {
 		r.insist(m)
 	}
 	r.report(news)
