@@ -61,7 +61,7 @@ func (r *Ring) configure(transport memberlist.Transport) *memberlist.Config {
 	c.DelegateProtocolMin, c.DelegateProtocolMax, c.DelegateProtocolVersion = 1, 1, 1
 	c.DeadNodeReclaimTime = reclaimTime
 	c.EnableCompression = false // digests and hashes do not compress
-	c.RetransmitMult = 8        // with 4, one of some hundred messages does not reach a member of five before the next push/pull
+	c.RetransmitMult = 8        // with 4, one of about a hundred announcements of a drain did not reach one of five members in time
 	r.keyring = nil
 	if len(r.keys) > 0 {
 		r.keyring = &memberlist.Keyring{}

@@ -92,8 +92,8 @@ func (r *Table) unfinished(o exchange.Occurrence) *state {
 }
 
 // again decides a claim of an occurrence that a member gave up, or whose member is dead, as far as this
-// member can without the others. If peers include the holder, it was restarted or is back, and answers for itself. An
-// occurrence without a record is assumed to have been claimed once.
+// member can without the others. If peers include the holder, it was restarted or is back, and answers
+// for itself. An occurrence without a record is assumed to have been claimed once.
 func (r *Table) again(o exchange.Occurrence, peers []string) (Question, Claimed) {
 	q := Question{Occurrence: o, Generation: 1, Phase: exchange.Taken}
 	e := r.entries[o]
