@@ -896,6 +896,23 @@ func (s *simRing) isTold(o exchange.Occurrence, n *simMember) bool {
 	return s.doubled[o][n.id]
 }
 
+// triedByMost reports whether eight members could not start an occurrence, or left before that, so that
+// no further member had to try.
+func (s *simRing) triedByMost(o exchange.Occurrence) bool {
+	by := map[string]bool{}
+	for x := range s.tries {
+		if x.Occurrence == o {
+			by[x.node.id] = true
+		}
+	}
+	for x := range s.gaveUp {
+		if x.Occurrence == o {
+			by[x.by] = true
+		}
+	}
+	return len(by) >= 8
+}
+
 func (s *simRing) judgeOne(id job.ID, o exchange.Occurrence, until time.Time) {
 	var firsts []ringStart
 	for _, start := range s.starts[o] {
@@ -922,7 +939,7 @@ func (s *simRing) judgeOne(id job.ID, o exchange.Occurrence, until time.Time) {
 	stays := id == "parent" || id == "child" || id == "plain"               // they are connected; during an edit, no other member has the entry
 	never := len(firsts) == 0 && (s.breaks == nil || len(s.starts[o]) == 0) // the first attempt may have failed to start
 	switch {
-	case never && s.unbegun[o] != nil && (stays || unsure || s.faults.cuts || s.faults.dies || s.nobodyFits(id, o.Time())):
+	case never && s.unbegun[o] != nil && (stays || unsure || s.faults.cuts || s.faults.dies || s.nobodyFits(id, o.Time()) || s.triedByMost(o)):
 	case never && s.unbegun[o] != nil:
 		fail("invariant 25: it counts as failed on %s, and others could have started it", s.unbegun[o].id)
 	case never && !s.skipped[o] && !unsure && !s.waits(id, o, false) && !s.nobodyFits(id, o.Time()):

@@ -138,3 +138,17 @@ func TestStepDecidesAFewOccurrences(t *testing.T) {
 		}
 	}
 }
+
+// TestFewMembersTryToStartAnOccurrence: in a large ring, an occurrence that cannot start anywhere is not
+// handed over from each member to the next one.
+func TestFewMembersTryToStartAnOccurrence(t *testing.T) {
+	h, m := newEngineInRing(t, 1, 20)
+	key, _ := h.View().RingKey(0)
+	var tried []string
+	for _, x := range m.Members[1:] {
+		if got, want := h.ring.View().Others(key, tried), len(tried)+1 < mostTries; got != want {
+			t.Errorf("%d members tried before this one: hand it over %v, want %v", len(tried), got, want)
+		}
+		tried = append(tried, x.ID)
+	}
+}

@@ -18,6 +18,9 @@ import (
 // ranks is the number of members that can claim an occurrence, one after the other.
 const ranks = 4
 
+// mostTries is the number of members that try to start an occurrence which cannot start.
+const mostTries = 8
+
 // ranking assigns occurrences to the members of a Membership. The owner is computed when an
 // occurrence is due, so a change of members costs nothing for jobs that are not due.
 // ranking is immutable, except that it caches results for components.

@@ -37,7 +37,7 @@ func (v *View) Undecided() []exchange.Undecided { return v.undecided }
 // Others is part of exchange.View.
 func (v *View) Others(key job.Key, tried []string) bool {
 	slot, ok := v.jobs.FindRing(key)
-	return ok && v.ranking != nil && v.ranking.hasOther(v.jobs, slot, slices.Clip(tried)...)
+	return ok && v.ranking != nil && len(tried) < mostTries-1 && v.ranking.hasOther(v.jobs, slot, slices.Clip(tried)...)
 }
 
 // TakesNothing is part of exchange.View.
