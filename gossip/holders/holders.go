@@ -363,7 +363,8 @@ func (r *Table) learn(m *Mark, now time.Time, news *Changes) {
 		e.mine = state{}
 		news.Yielded = append(news.Yielded, Report{Mark: *m})
 	}
-	if (r.dead[s.member] || s.givenUp) && s.phase < exchange.Over && !e.ran() {
+	kept := r.entries[o] == e // otherwise it could be given up again and again: nobody would know who tried it
+	if (r.dead[s.member] || s.givenUp && kept) && s.phase < exchange.Over && !e.ran() {
 		news.Orphans = append(news.Orphans, Report{Mark: *m, Tried: r.triedOf(o)})
 	}
 }

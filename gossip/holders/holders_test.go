@@ -518,3 +518,16 @@ func numbered(n uint64) (k job.Key) {
 	binary.BigEndian.PutUint64(k[:], n)
 	return k
 }
+
+// TestGivenUpWithoutSpaceIsNoOrphan: members without space for an occurrence do not remember who tried
+// to start it. They leave it to the member that gave it up, which claims it again.
+func TestGivenUpWithoutSpaceIsNoOrphan(t *testing.T) {
+	for space, orphans := range map[int]int{1: 0, 2: 1} {
+		limits := DefaultLimits
+		limits.Marks = space
+		r := New("self", limits)
+		r.claimAlone(due(1, time.Minute))
+		given := Mark{Occurrence: due(1, time.Hour), Member: "a", Phase: exchange.Taken, GivenUp: true}
+		want(t, "orphans", len(r.Learn([]Mark{given}, noon).Orphans), orphans)
+	}
+}
