@@ -237,8 +237,9 @@ func (r *Ring) report(n holders.Changes) {
 	}
 	for _, o := range n.Others {
 		_, has := r.roster.Load().Find(o.Key)
-		if due, _, ok := r.Newest(o.Key); has && (!ok || o.Time().After(due)) {
-			r.elsewhere.Store(o.Key, elsewhere{o.Due, r.hostOf(r.table.Holder(o))})
+		by := r.hostOf(r.table.Holder(o)) // "" if the table had no space for it
+		if due, _, ok := r.Newest(o.Key); has && by != "" && (!ok || o.Time().After(due)) {
+			r.elsewhere.Store(o.Key, elsewhere{o.Due, by})
 		}
 	}
 	for _, all := range [][]holders.Report{n.Yielded, n.Doubled, n.Orphans} {
