@@ -97,27 +97,39 @@ func (r *Ring) broadcastFinal(u holders.Unstarted) {
 	own := slices.DeleteFunc(r.table.Marks(time.Time{}, marksMax), func(m holders.Mark) bool {
 		return m.Member != r.o.ID || m.Phase == exchange.Over && m.Due < now.Add(-lastAge).UnixNano()
 	})
-	var parts [][]byte
-	for len(own) > 0 || len(parts) == 0 {
-		b, n := holders.AppendMarks(wire.AppendTime(nil, time.Time{}), own, link.MaxBody-timeLen)
-		parts, own = append(parts, b), own[n:]
-	}
-	copy(parts[len(parts)-1], wire.AppendTime(nil, r.own.Since))
+	messages := confirmations(own)
+	copy(messages[len(messages)-1].body, wire.AppendTime(nil, r.own.Since))
 	for _, m := range r.alive() {
-		for _, b := range parts {
-			m.unconfirmed = append(m.unconfirmed, message{verbConfirm, b})
+		sent := 0
+		if m.sending {
+			sent = 1
 		}
+		// The final state contains the marks of messages that are not sent yet.
+		rest := slices.DeleteFunc(m.unconfirmed[sent:], func(x message) bool { return x.verb == verbConfirm })
+		m.unconfirmed = append(m.unconfirmed[:sent+len(rest)], messages...)
 	}
 	r.stage.exit = final
 	r.sendUnconfirmed()
 }
 
-// insist sends each member the mark of an occurrence that this one gave up, until it confirms it.
-func (r *Ring) insist(given holders.Mark) {
-	b, _ := holders.AppendMarks(wire.AppendTime(nil, time.Time{}), []holders.Mark{given}, packetRoom)
+// confirmations returns at least one message with marks that its receiver must confirm.
+func confirmations(marks []holders.Mark) (all []message) {
+	for len(marks) > 0 || len(all) == 0 {
+		b, n := holders.AppendMarks(wire.AppendTime(nil, time.Time{}), marks, link.MaxBody-timeLen)
+		all, marks = append(all, message{verbConfirm, b}), marks[n:]
+	}
+	return all
+}
+
+// insist sends each member the marks of occurrences that this one gave up, until it confirms them.
+func (r *Ring) insist(given []holders.Mark) {
+	if len(given) == 0 {
+		return
+	}
+	messages := confirmations(given)
 	for _, m := range r.alive() {
 		if len(m.unconfirmed) < mostUnconfirmed {
-			m.unconfirmed = append(m.unconfirmed, message{verbConfirm, b})
+			m.unconfirmed = append(m.unconfirmed, messages...)
 		}
 	}
 	r.sendUnconfirmed()
@@ -126,27 +138,34 @@ func (r *Ring) insist(given holders.Mark) {
 // sendUnconfirmed sends each member the next message that it has to confirm.
 func (r *Ring) sendUnconfirmed() {
 	for _, m := range r.alive() {
-		if len(m.unconfirmed) == 0 || m.sending || time.Now().Before(m.retryAt) {
-			continue
-		}
-		m.sending = true
-		next, to, limit := m.unconfirmed[0], m.peer(), m.claimTime()
-		r.help(func(ctx context.Context) func() {
-			ctx, cancel := context.WithTimeout(ctx, limit)
-			defer cancel()
-			_, err := r.o.Link.Ask(ctx, to, next.verb, next.body)
-			return func() {
-				m.sending = false
-				if err != nil {
-					m.retryAt = time.Now().Add(retryPause)
-				} else {
-					m.unconfirmed = m.unconfirmed[1:]
-					r.stage.confirmed = r.stage.confirmed || r.stage.exit == final && len(m.unconfirmed) == 0
-				}
-				r.sendUnconfirmed()
-			}
-		})
+		r.sendNext(m)
 	}
+}
+
+// sendNext sends a member the next message that it has to confirm.
+func (r *Ring) sendNext(m *member) {
+	if m.state != Alive || len(m.unconfirmed) == 0 || m.sending || time.Now().Before(m.retryAt) {
+		return
+	}
+	m.sending = true
+	next, to, limit := m.unconfirmed[0], m.peer(), m.claimTime()
+	r.help(func(ctx context.Context) func() {
+		ctx, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		_, err := r.o.Link.Ask(ctx, to, next.verb, next.body)
+		return func() {
+			m.sending = false
+			if err != nil {
+				m.retryAt = time.Now().Add(retryPause)
+				return
+			}
+			m.unconfirmed = m.unconfirmed[1:]
+			r.stage.confirmed = r.stage.confirmed || r.stage.exit == final && len(m.unconfirmed) == 0
+			if r.members[m.id] == m {
+				r.sendNext(m)
+			}
+		}
+	})
 }
 
 // depart leaves when all members have confirmed the final state. After a time one is enough,
@@ -189,9 +208,9 @@ func (r *Ring) depart(begun time.Time) {
 // timeLen is the length of what wire.AppendTime appends.
 const timeLen = 8
 
-// answerConfirm accepts a member's final state. The last message begins with the time at which it
-// joined; others begin with 0. A message can
-// arrive after its sender has joined again, and then it does not end the new membership.
+// answerConfirm accepts a member's final state, or marks of occurrences that it gave up. The last
+// message of a final state begins with the time at which the member joined; others begin with 0. A
+// message can arrive after its sender has joined again, and then it does not end the new membership.
 func (r *Ring) answerConfirm(ctx context.Context, from string, body []byte) ([]byte, error) {
 	in := wire.NewReader(body)
 	since := in.Time()

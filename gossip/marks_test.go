@@ -353,6 +353,48 @@ func TestOccurrenceThatCouldNotStartIsTakenOver(t *testing.T) {
 	})
 }
 
+// TestFinalStateReplacesWhatWaits: what a member gives up at a time is one message to each other member, and
+// none of them delays its departure, because its final state contains them.
+func TestFinalStateReplacesWhatWaits(t *testing.T) {
+	bubble(t, func(t *testing.T, r *testRing) {
+		r.ring(3)
+		h := r.members[2]
+		h.inRun(t, func() {
+			unconfirmed := func(want int) {
+				t.Helper()
+				for _, m := range h.alive() {
+					if len(m.unconfirmed) != want {
+						t.Errorf("%d messages for %s, want %d", len(m.unconfirmed), m.id, want)
+					}
+				}
+			}
+			give := func(from, to uint64) (all []holders.Effect) {
+				for key := from; key < to; key++ {
+					all = append(all, exchange.Progress{Occurrence: occurrence(key), Phase: exchange.Taken, GivenUp: true})
+				}
+				return all
+			}
+			h.carryOut(give(0, 100))
+			unconfirmed(1)
+			h.carryOut(give(100, 150))
+			h.carryOut(give(150, 200))
+			unconfirmed(3)
+			h.stage.exit = departing
+			h.carryOut(append(give(200, 250), holders.Unstarted{}))
+			unconfirmed(2) // the first one is on its way
+		})
+		for _, other := range r.members[:2] {
+			r.await(5*time.Second, "all are given up", func() bool {
+				all := map[exchange.Occurrence]bool{}
+				for _, x := range other.orphans(h.id) {
+					all[x.Occurrence] = x.GivenUp
+				}
+				return len(all) == 250
+			})
+		}
+	})
+}
+
 // TestMarksOfLeaverAreTakenOver: all others receive the unstarted occurrences of a member that
 // leaves, although no packet of it arrives. One of them takes each over, and no double run is
 // reported.

@@ -301,30 +301,34 @@ func (r *Ring) process(c inbox.Contents) {
 
 // carryOut carries out effects of the engine, apart from claims, which it returns.
 func (r *Ring) carryOut(effects []holders.Effect) (claims []holders.Claim) {
+	var given []holders.Mark
 	for _, e := range effects {
 		switch e := e.(type) {
 		case holders.Holdings:
 			r.hold(e.Holdings)
 		case exchange.Progress:
-			r.progress(e)
+			if m := r.progress(e); e.GivenUp {
+				given = append(given, m)
+			}
 		case holders.Claim:
 			claims = append(claims, e)
 		case holders.Unstarted:
 			if r.stage.exit == departing {
 				r.broadcastFinal(e)
+				given = nil // the final state contains them
 			}
 		}
 	}
+	r.insist(given)
 	return claims
 }
 
 // progress records this member's progress, and announces it.
-func (r *Ring) progress(p exchange.Progress) {
+func (r *Ring) progress(p exchange.Progress) holders.Mark {
 	m, news := r.table.Progress(p, r.o.Now())
-	if r.announce(m); p.GivenUp {
-		r.insist(m)
-	}
+	r.announce(m)
 	r.report(news)
+	return m
 }
 
 // tick does the periodic work.
