@@ -217,9 +217,9 @@ func (r *Ring) claimAll() {
 func (r *Ring) claimNow(c *claim) {
 	o, ok := r.optionsOf(c)
 	switch {
-	case !ok:
+	case o == nil || !ok && !c.run:
 		r.forget(c)
-	case c.run:
+	case c.run: // the engine waits for the answer, even if the job is disabled or held meanwhile
 		r.claimFor(c, o)
 	case c.state == unranked:
 		r.forget(c)
@@ -266,8 +266,8 @@ func (r *Ring) send(c *claim, ledger bool) {
 	r.emit(q)
 }
 
-// optionsOf returns the current options of a claim's job. ok is false if this member cannot
-// run the job any longer.
+// optionsOf returns the current options of a claim's job, or nil if the job was removed. ok is false if
+// this member cannot run the job any longer.
 func (r *Ring) optionsOf(c *claim) (o *option.Options, ok bool) {
 	if c.slot, ok = r.host.Jobs.FindRing(c.Key); !ok {
 		return nil, false

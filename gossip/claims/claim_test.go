@@ -152,3 +152,31 @@ func TestFewMembersTryToStartAnOccurrence(t *testing.T) {
 		tried = append(tried, x.ID)
 	}
 }
+
+// TestGivenUpOccurrenceOfADisabledJobCountsAsFailed: a run cannot start, and no other member takes its
+// occurrence over. It counts as failed here, although its job was disabled meanwhile.
+func TestGivenUpOccurrenceOfADisabledJobCountsAsFailed(t *testing.T) {
+	h, m := newEngineInRing(t, 600, 1)
+	disabled, _ := crontab.Parse("ring", "#@ default scope=ring enabled=no\n1 8 * * * job --number 481\n", crontab.Config{Owner: "root"})
+	claims := h.step(30 * time.Second)
+	if len(claims) != 1 {
+		t.Fatalf("got %d claims, want 1", len(claims))
+	}
+	due := claims[0].Occurrence
+	more := *m
+	more.Members = append(slices.Clip(m.Members), holders.Member{ID: "new", Name: "new", Weight: 1})
+	h.step(0, holders.Claimed{Occurrence: due, Grant: holders.Granted}, holders.Ring{Membership: &more})
+	h.step(0, event.Ended{Run: 1, Unrun: true, Outcome: job.Outcome{Kind: job.NotStarted}})
+	h.step(0, event.Load{Crontabs: []*crontab.File{disabled}, Ring: event.Available})
+	if claims := h.step(ranks * usualHoldOff); len(claims) != 1 || claims[0].Occurrence != due {
+		t.Fatalf("got claims %v, want %v again", claims, due)
+	}
+	h.ring.Receive(holders.Claimed{Occurrence: due, Grant: holders.Granted})
+	failed := slices.ContainsFunc(h.StepIn(h.ring, h.now), func(e effect.Effect) bool {
+		f, is := e.(effect.Fact)
+		return is && f.Record.Kind == job.Dropped && f.Record.Reason == job.NoMember
+	})
+	if !failed || len(h.ring.claims) != 0 {
+		t.Errorf("it counts as failed: %v, and %d claims are left; want true and none", failed, len(h.ring.claims))
+	}
+}
