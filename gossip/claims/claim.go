@@ -45,6 +45,7 @@ type claim struct {
 	again     bool            // see holders.Claim
 	run       bool            // a run of the occurrence may be on this host
 	open      bool            // it was sent to the voters, who may have granted it: their answer is not known
+	won       bool            // the voters granted it, and an older one comes first; see awaitsOlder
 	last      bool            // it is open while this member leaves, and no other one could take it over
 	orphan    *holders.Report // the occurrence is claimed because the member that took it is gone; nil: it is not
 	ifRefused *holders.Report // an orphan that was reported after the claim
@@ -293,7 +294,7 @@ func (r *Ring) claimed(ev holders.Claimed) {
 		c.again = true
 		r.park(c, r.now.Up)
 	case ev.Grant == holders.Granted && r.awaitsOlder(c):
-		c.again = true
+		c.again, c.won = true, true
 		r.stall(c, "the voters have not answered the claim of an older occurrence")
 	case ev.Grant == holders.Granted:
 		r.permit(c, ev.Token)
@@ -357,7 +358,7 @@ func (r *Ring) stall(c *claim, why string) {
 	for i := 0; i < len(r.stalled[c.Key]) && len(r.stalled[c.Key]) > keep; {
 		x := r.stalled[c.Key][i]
 		fresh := r.now.Wall.Sub(x.Time()) <= o.Grace && len(r.stalled[c.Key]) <= mostStalled
-		if x.run || x.state >= asked || fresh {
+		if x.run || x.won || x.state >= asked || fresh {
 			i++
 			continue
 		}

@@ -180,3 +180,36 @@ func TestGivenUpOccurrenceOfADisabledJobCountsAsFailed(t *testing.T) {
 		t.Errorf("it counts as failed: %v, and %d claims are left; want true and none", failed, len(h.ring.claims))
 	}
 }
+
+// TestGrantedClaimIsNotDenied: the voters grant an occurrence, and the claim of an older one is on its
+// way. The newer one waits for that, even if it is late by then.
+func TestGrantedClaimIsNotDenied(t *testing.T) {
+	h, _ := newEngineInRing(t, 1, 1)
+	file, diagnostics := crontab.Parse("ring", "#@ scope=ring grace=5s\n* * * * * job\n", crontab.Config{Owner: "root"})
+	if len(diagnostics) > 0 {
+		t.Fatal(diagnostics)
+	}
+	h.step(0, event.Load{Crontabs: []*crontab.File{file}, Ring: event.Strict})
+	claims := h.step(30 * time.Second)
+	if len(claims) != 1 {
+		t.Fatalf("got claims %v, want 1", claims)
+	}
+	older := claims[0].Occurrence
+	h.step(0, holders.Claimed{Occurrence: older, Grant: holders.Postponed})
+	claims = h.step(time.Minute)
+	if len(claims) != 2 || claims[0].Occurrence != older {
+		t.Fatalf("got claims %v, want the older one again, and another one", claims)
+	}
+	newer := claims[1].Occurrence
+	for range 5 {
+		h.step(usualHoldOff)
+	}
+	h.step(0, holders.Claimed{Occurrence: newer, Grant: holders.Granted})
+	if c := h.ring.claims[newer]; c == nil || c.state != waiting {
+		t.Fatalf("got claim %+v, want one that waits", c)
+	}
+	h.step(0, holders.Claimed{Occurrence: older, Grant: holders.Refused, By: "m1"})
+	if claims := h.step(usualHoldOff); len(claims) != 1 || claims[0].Occurrence != newer {
+		t.Errorf("got claims %v, want %v again", claims, newer)
+	}
+}
