@@ -76,10 +76,14 @@ func TestSimulationOfRings(t *testing.T) {
 // member kept, because they had another entry. In 7001404 a member that another one believed dead gave
 // up an occurrence after its first attempt. In 9000358 the voters grant an occurrence just as a partition
 // begins, and its member is killed before it claims it again; in 9010098 it leaves while it is cut off.
+//
+// In 21000024 some members can start nothing, and one claims an occurrence that was given up although a
+// member that leaves has begun it.
 func TestSimulationOfRingsWithFoundFaults(t *testing.T) {
 	for _, s := range []uint64{1000003, 1004060, 700335, 500228, 1102319, 770189, 3006432, 3018111, 7000331, 7001404, 9000358, 9010098} {
 		simulateRing(t, s, false, false)
 	}
+	simulateRing(t, 21000024, true, false)
 }
 
 // faults selects the faults of a simulated ring.

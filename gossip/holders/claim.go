@@ -92,8 +92,9 @@ func (r *Table) unfinished(o exchange.Occurrence) *state {
 }
 
 // again decides a claim of an occurrence that a member gave up, or whose member is dead, as far as this
-// member can without the others. If peers include the holder, it was restarted or is back, and answers
-// for itself. An occurrence without a record is assumed to have been claimed once.
+// member can without the others. If peers include a holder that died, it was restarted or is back, and
+// answers for itself; one that took the occurrence meanwhile keeps it. An occurrence without a record is
+// assumed to have been claimed once.
 func (r *Table) again(o exchange.Occurrence, peers []string) (Question, Claimed) {
 	q := Question{Occurrence: o, Generation: 1, Phase: exchange.Taken}
 	e := r.entries[o]
@@ -101,7 +102,8 @@ func (r *Table) again(o exchange.Occurrence, peers []string) (Question, Claimed)
 		return q, Claimed{}
 	}
 	held := e.holder()
-	if held.phase == exchange.Over || held.phase > 0 && !held.givenUp && !r.dead[held.member] && !slices.Contains(peers, held.member.Value()) {
+	lives := !r.dead[held.member] && (!held.orphan || !slices.Contains(peers, held.member.Value()))
+	if held.phase == exchange.Over || held.phase > 0 && !held.givenUp && lives {
 		return q, Claimed{Occurrence: o, Grant: Refused, By: held.member.Value()}
 	}
 	if held.phase > 0 {
