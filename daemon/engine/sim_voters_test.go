@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -111,15 +112,22 @@ func (n *simMember) quorum() bool {
 	return seen > n.sim.voters/2
 }
 
-// TestCrashLosesNoUndecidedOccurrence kills a member when it starts an occurrence, after the voters'
-// answers to the one before it and the first answer to both were lost.
-func TestCrashLosesNoUndecidedOccurrence(t *testing.T) {
+// newStrictRing returns a strict ring of three voters with a job that is due every so many seconds and
+// runs on the first of them.
+func newStrictRing(t *testing.T, seconds int) *simRing {
 	s := newSimRing(t, rand.New(rand.NewPCG(17, 2)), time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
 	s.faults.strict, s.voters = true, 3
-	s.texts = []crontabText{{[]string{"sim"}, "#@ name=one sec=*/30 scope=ring host=m0\n* * * * * one\n"}}
+	s.texts = []crontabText{{[]string{"sim"}, fmt.Sprintf("#@ name=one sec=*/%d scope=ring host=m0\n* * * * * one\n", seconds)}}
 	for range 3 {
 		s.add(len(s.nodes))
 	}
+	return s
+}
+
+// TestCrashLosesNoUndecidedOccurrence kills a member when it starts an occurrence, after the voters'
+// answers to the one before it and the first answer to both were lost.
+func TestCrashLosesNoUndecidedOccurrence(t *testing.T) {
+	s := newStrictRing(t, 30)
 	first := exchange.OccurrenceOf(keyIn("one"), s.begun.Add(30*time.Second))
 	second := exchange.OccurrenceOf(keyIn("one"), s.begun.Add(time.Minute))
 	answers := 0
@@ -143,12 +151,7 @@ func TestCrashLosesNoUndecidedOccurrence(t *testing.T) {
 // TestCrashLosesNoOlderClaimInFlight kills a member when it starts an occurrence, while the voters'
 // answer to the one before it is on its way: they have granted both.
 func TestCrashLosesNoOlderClaimInFlight(t *testing.T) {
-	s := newSimRing(t, rand.New(rand.NewPCG(17, 2)), time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
-	s.faults.strict, s.voters = true, 3
-	s.texts = []crontabText{{[]string{"sim"}, "#@ name=one sec=*/10 scope=ring host=m0\n* * * * * one\n"}}
-	for range 3 {
-		s.add(len(s.nodes))
-	}
+	s := newStrictRing(t, 10)
 	older := exchange.OccurrenceOf(keyIn("one"), s.begun.Add(20*time.Second))
 	newer := exchange.OccurrenceOf(keyIn("one"), s.begun.Add(30*time.Second))
 	s.loses = func(*simMember) bool { return false }
