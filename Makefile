@@ -20,7 +20,7 @@ UNEMULATED  := BruteForce|ZoneHasEveryChange|NextAtZoneChanges|TooManyOptionsHol
 RINGS       := ^TestRing(OfFive|WithAClockAhead|WithAClockThatIsSet|OfTwoModes|WithAFullDisk|IsRecovered)$$
 # Half of the time of all tests of programs: they wait for real minutes, limits and ends of daemons,
 # or go through every line of the pages.
-SLOW        := ^Test(Crash|CrashUnderAManager|BackfillCrash|ExtremeLinesDelayNobody|Tutorial|Script|HostScript|ClockIsSet|FullDisk|TermEndsJobsAfterGrace|UserCannotPreventRingJobOfAnotherOwner|HostStartsWhileADirectoryServiceIsDead|BackgroundProcessOutlivesDaemons(WithoutManager)?|JobsOutliveWhateverBecomesOfTheDaemon|OutputOfATailIsThereOnceAfterACrash|KilledDaemonWithoutManagerDoublesNothing|HostTellsOfAStreakOnce|Container|ReadmeFirstMinute|Terminal.*|BoardSaysWhatListSays|RoutesPerPeer|WhyOfEveryOccurrence|EveryOptionIsFound)$$
+SLOW        := ^Test(Crash|CrashUnderAManager|BackfillCrash|ExtremeLinesDelayNobody|Tutorial|Script|HostScript|ClockIsSet|FullDisk|TermEndsJobsAfterGrace|UserCannotPreventRingJobOfAnotherOwner|HostStartsWhileADirectoryServiceIsDead|BackgroundProcessOutlivesDaemons(WithoutManager)?|JobsOutliveWhateverBecomesOfTheDaemon|OutputOfATailIsThereOnceAfterACrash|KilledDaemonWithoutManagerDoublesNothing|HostTellsOfAStreakOnce|Container|ReadmeFirstMinute|Terminal.*|BoardSaysWhatListSays|RoutesPerPeer|WhyOfEveryOccurrence|EveryOptionIsFound|TimeoutEndsTheProcessGroup|StopGoesOnAfterACrashWithoutLeader|HostTellsOfAnOddDuration|TracedProcessesDelayNoStop|StoppedFileWatcherDelaysNobody|RingJobThatCannotStartHereRunsElsewhere|RunsStartedByOthersAreBounded)$$|^TestScripts$$/^online_(notify|beat|notify_sandbox|reach|files)$$
 # Packages in which goroutines share memory, without those that need SQLite, memberlist or raft, which
 # take minutes to compile for the race detector. "make long" and the workflow take the others too.
 RACED       ?= ./daemon/mail/sendmail ./daemon/notify ./daemon/outbox ./daemon/session ./daemon/spawn ./daemon/spool ./daemon/starter
@@ -74,10 +74,10 @@ test: modules build ## all that must pass: linters, tests, the race detector, bo
 programs: tests
 	$(MAKE) race
 
-# As the next target, but with results that are still true from earlier, and the packages wait
+# As the next target, but with results that are still true from earlier, and packages and tests wait
 # beside each other.
 check: build lint ## what to run after each change, in a minute: linters and short tests, without those in SLOW
-	$(GO) test -vet=off -short -p 4 -timeout 10m -skip '$(RINGS)|$(SLOW)' $$($(GO) list ./... | grep -v /packaging$$)
+	$(GO) test -vet=off -short -p 4 -parallel 6 -timeout 10m -skip '$(RINGS)|$(SLOW)' $$($(GO) list ./... | grep -v /packaging$$)
 
 tests: build ## the tests alone, without booted machines and rings of daemons
 	$(GO) test -vet=off -count=1 -timeout 30m -skip '$(RINGS)' $$($(GO) list ./... | grep -v /packaging$$)
