@@ -166,7 +166,7 @@ func (e *Entry) Stdin() (string, bool) {
 func (e *Entry) rest() string { return e.raw[e.command:] }
 
 // Env returns the assignments above the entry and the variables of env= as NAME=value,
-// in the order in which the names first appear. The last value of a name applies.
+// in the order that the names first appear. The last value of a name applies.
 func (e *Entry) Env() []string {
 	env := e.section.env.list()
 	for _, entry := range e.section.options.Process.Env {

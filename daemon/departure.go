@@ -12,7 +12,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// departure is the way in which the loop ends.
+// departure is how the loop ends.
 type departure int
 
 const (

@@ -15,7 +15,7 @@ import (
 // of nanoseconds.
 const MaxDuration = 36525 * 24 * time.Hour
 
-// LastYear is the last year in which a schedule has occurrences. 64 bits of
+// LastYear is the last year with occurrences. 64 bits of
 // nanoseconds since 1970 end later, in 2262.
 const LastYear = 2199
 

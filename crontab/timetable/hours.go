@@ -359,7 +359,7 @@ func withinOf(s cron.Schedule) *within {
 	return nil
 }
 
-// Blackout is a time in which a host starts no jobs: on certain hours of the week,
+// Blackout is a time when a host starts no jobs: on certain hours of the week,
 // from one instant until another, or both.
 type Blackout struct {
 	Name    string

@@ -20,7 +20,7 @@ type span struct {
 	offset int32 // seconds east of UTC
 	// resume is the local time at which fixed-time entries continue, in seconds
 	// after the local time of start. It is negative after a gap that is caught
-	// up, and positive in a repeated hour in which they do not run again.
+	// up, and positive in a repeated hour when they do not run again.
 	resume int32
 	// made and silent do the same for dst=second: made is its resume, zero or
 	// negative; silent is the number of seconds at the end of the span in which

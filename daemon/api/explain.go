@@ -36,7 +36,7 @@ type Explanation struct {
 	Line        int             `json:"line,omitempty"`
 	Hold        *job.Hold       `json:"pause,omitempty"`
 	Blackout    string          `json:"blackout,omitempty"` // of the host, now
-	Shared      int             `json:"shared,omitempty"`   // minutes of the next seven days in which other jobs also start
+	Shared      int             `json:"shared,omitempty"`   // minutes of the next seven days when other jobs also start
 	Clashes     []Clash         `json:"clashes,omitempty"`  // the fullest of them; the job's own start is counted, not named
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/cronring/cronring/daemon/spool"
 )
 
-// Blackout is a [blackout.NAME]: a time in which the host starts no jobs.
+// Blackout is a [blackout.NAME]: a time when the host starts no jobs.
 type Blackout struct {
 	Hours       string // in the syntax of blackout=; "": any time from From until Until
 	From, Until string // as written; "": no limit

@@ -3,7 +3,7 @@ package job
 // Step is a link of the chain of steps that an occurrence passes until it runs. The list is closed.
 type Step string
 
-// The steps, in the order in which an occurrence passes them.
+// The steps, in the order that an occurrence passes them.
 const (
 	StepEntry    Step = "entry"
 	StepEnabled  Step = "enabled"

@@ -53,7 +53,7 @@ func (b *Outbox) remove(l *lane, it *item) {
 	}
 }
 
-// pick starts the turn of a message, or returns the time at which one is due. Both are zero if no
+// pick starts the turn of a message, or returns when one is due. Both are zero if no
 // delivery can start until another one ends, or until a message arrives.
 func (b *Outbox) pick(now time.Time) (best *item, soonest time.Time) {
 	b.mu.Lock()
@@ -83,7 +83,7 @@ func (b *Outbox) pick(now time.Time) (best *item, soonest time.Time) {
 	return best, time.Time{}
 }
 
-// pick returns the message to try now, or else the time at which one is due.
+// pick returns the message to try now, or else when one is due.
 func (l *lane) pick(now time.Time) (best *item, soonest time.Time) {
 	seen := map[string]bool{}
 	for _, it := range l.items {

@@ -239,7 +239,7 @@ func (k *input) giveUp(s *spawn.Spawner, to *net.UnixConn) error {
 	return nil
 }
 
-// Files returns the descriptors of a run, in the order in which they are sent.
+// Files returns the descriptors of a run, in the order they are sent.
 func Files(h *handed.Run) (fds []int) {
 	for _, fd := range []int{h.Out, h.Err, h.PIDFD, h.Log, h.LogStatus} {
 		if fd != 0 {

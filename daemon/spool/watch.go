@@ -17,7 +17,7 @@ const (
 	quietPeriod   = 200 * time.Millisecond
 	longestPeriod = 2 * time.Second
 
-	// scanSecond is the second of each minute at which everything is scanned, regardless of kernel
+	// scanSecond is the second of each minute when everything is scanned, regardless of kernel
 	// events: late enough that a change before the minute counts for it, early enough to read a few
 	// thousand crontabs.
 	scanSecond = 58

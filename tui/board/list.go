@@ -24,7 +24,7 @@ const (
 	ByHost    Order = "host" // only on a board of several hosts
 )
 
-// Orders are the orders of every board, in the order in which a key cycles through them.
+// Orders are the orders of every board, in the order that a key cycles through them.
 var Orders = []Order{ByState, ByName, ByNext, ByLast, ByTook, ByUser, ByCrontab}
 
 // Query selects and sorts the jobs of a list.

@@ -177,7 +177,7 @@ type Barred struct {
 	Detail string
 }
 
-// Stamps replaces the days on which the jobs of periods last ran. State contains them at
+// Stamps replaces the days when the jobs of periods last ran. State contains them at
 // the start. The event is used when anacron, which wrote them until now, is removed from
 // a host.
 type Stamps struct {

@@ -26,7 +26,7 @@ type Load struct {
 	// held.
 	Unfit map[*option.Options]string
 
-	// Saved contains the time at which each crontab was saved, by name. Until that time
+	// Saved contains when each crontab was saved, by name. Until that time
 	// the previous text applies. A crontab that is not in it applies from now.
 	Saved map[string]time.Time
 

@@ -32,7 +32,7 @@ type Prepared struct {
 	first   []int                  // for each of rosters: its first slot
 }
 
-// Prepare prepares the load of crontabs at now. saved contains the time at which each of
+// Prepare prepares the load of crontabs at now. saved contains when each of
 // them was saved, by name. unfit returns why this host cannot run an entry, or "".
 func Prepare(crontabs []*crontab.File, saved map[string]time.Time, unfit func(*crontab.Entry) string, before *catalog.Catalog, now time.Time) *Prepared {
 	next := catalog.New(crontabs, before, unfit)

@@ -108,7 +108,7 @@ func (l *line) each(t time.Time, next func(time.Time) time.Time, f func(time.Tim
 	}
 }
 
-// expect draws how long a run may take. Runs must be added in the order in which they begin.
+// expect draws how long a run may take. Runs must be added in the order that they begin.
 func (l *line) expect(from, to, due time.Time, id job.RunID) {
 	last := min(l.axis.cell(to), l.axis.cells-1)
 	for k := max(0, l.ahead, l.axis.cell(from)+1); k <= last; k++ {

@@ -56,7 +56,7 @@ func (ed *Editor) newestOf(ctx context.Context, c *call.Call, list []api.Crontab
 }
 
 // loaded lists the crontabs that the daemon has read, those that it refuses, and the caller's own,
-// even if missing; in the order in which it reads them. Users who are not admins receive only their
+// even if missing; in the order that it reads them. Users who are not admins receive only their
 // own.
 func (ed *Editor) loaded(c *call.Call) []api.CrontabFile {
 	diagnostics := map[string][]crontab.Diagnostic{}

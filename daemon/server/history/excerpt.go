@@ -49,7 +49,7 @@ func (q excerpt) of(chunks []job.Chunk) []job.Chunk {
 	return lastLines(kept, q.lines)
 }
 
-// lastLines returns the last lines of several streams, in the order in which they were written. An
+// lastLines returns the last lines of several streams, in the order they were written. An
 // incomplete line counts too.
 func lastLines(chunks []job.Chunk, left int) []job.Chunk {
 	var kept []job.Chunk

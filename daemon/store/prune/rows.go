@@ -1,6 +1,6 @@
 package prune
 
-// cut is one way in which rows leave the history. Readers find the rows and the writer only removes
+// cut is one way that rows leave the history. Readers find the rows and the writer only removes
 // them, so that commits wait for removals, but not for searches.
 type cut struct {
 	find  string // rows between the keys ?1 and ?2 in their order, ?3 at most: key, what names the row, whether it goes

@@ -63,7 +63,7 @@ type lineAnswer struct {
 	jobs map[job.ID]*api.TimelineJob
 }
 
-// minutes is a range of time in which starts are counted.
+// minutes is a range of time whose starts are counted.
 type minutes struct{ from, to time.Time }
 
 // Scope is that of the time line.

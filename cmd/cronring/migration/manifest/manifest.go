@@ -29,7 +29,7 @@ type manifest struct {
 	off    bool     // the job must not start by itself
 }
 
-// node is a field of a manifest, or a group of fields in the order in which they
+// node is a field of a manifest, or a group of fields in the order that they
 // were set.
 type node struct {
 	key   string
