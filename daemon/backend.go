@@ -116,7 +116,7 @@ func (b backend) Plan(ctx context.Context, start effect.Start) (api.Environment,
 	return e, nil
 }
 
-func (b backend) Tap(f func([]job.Record, []job.Ledger)) { b.tap.Store(&f) }
+func (b backend) Tap(f func([]job.Record, []job.Summary)) { b.tap.Store(&f) }
 
 func (b backend) Waiting() (letters, notices int) {
 	if b.mailer != nil {

@@ -241,8 +241,8 @@ func (l *loop) remember(memory store.Restored, in inheritance) {
 	state := engine.State{
 		Marks: memory.Marks, Live: memory.Live, Holds: memory.Holds, Known: memory.Known,
 		NextRun: memory.NextRun, Era: memory.Era, LastSeen: memory.LastSeen,
-		Booted:  memory.BootID != l.boot,
-		Ledgers: memory.Ledgers, Backfills: memory.Backfills, Ran: memory.Ran, NextBackfill: memory.NextBackfill,
+		Booted:    memory.BootID != l.boot,
+		Summaries: memory.Summaries, Backfills: memory.Backfills, Ran: memory.Ran, NextBackfill: memory.NextBackfill,
 	}
 	if l.options.host() {
 		state.Booted = l.bootsNow(state.Booted)
@@ -302,8 +302,8 @@ func (l *loop) setOwners(ctx context.Context, memory *store.Restored, in *inheri
 	for i := range in.unwritten.Records {
 		renames.Record(&in.unwritten.Records[i])
 	}
-	for i := range in.unwritten.Ledgers {
-		l := &in.unwritten.Ledgers[i]
+	for i := range in.unwritten.Summaries {
+		l := &in.unwritten.Summaries[i]
 		l.Job = renames.Of(l.Job, l.User)
 	}
 }

@@ -59,8 +59,8 @@ func BenchmarkLongestStepOfAnEdit(b *testing.B) {
 					switch eff := eff.(type) {
 					case effect.Fact:
 						batch.Records = append(batch.Records, eff.Record)
-					case effect.Ledger:
-						batch.Ledgers = append(batch.Ledgers, eff.Ledger)
+					case effect.Summary:
+						batch.Summaries = append(batch.Summaries, eff.Summary)
 					case effect.Roster:
 						batch.Roster = &eff
 					}

@@ -99,7 +99,7 @@ type shared struct {
 	ringless   error          // why it is in none that the configuration names
 	listening  func() error   // why the listener is not open; nil: none is configured
 	view       atomic.Pointer[view.View]
-	tap        atomic.Pointer[func([]job.Record, []job.Ledger)] // see server.Backend
+	tap        atomic.Pointer[func([]job.Record, []job.Summary)] // see server.Backend
 	storeState atomic.Pointer[recorder.Problem]
 	files      *watchfiles.Watcher
 	arrivals   chan event.Files // of files
@@ -343,8 +343,8 @@ func (l *loop) step(in inbox, more ...job.Record) {
 		switch e := e.(type) {
 		case effect.Fact:
 			batch.Records = append(batch.Records, e.Record)
-		case effect.Ledger:
-			batch.Ledgers = append(batch.Ledgers, e.Ledger)
+		case effect.Summary:
+			batch.Summaries = append(batch.Summaries, e.Summary)
 		case effect.Roster:
 			batch.Roster = &e
 		}
@@ -354,7 +354,7 @@ func (l *loop) step(in inbox, more ...job.Record) {
 	l.view.Store(l.engine.View())
 	l.publish(batch.Records)
 	if tap := l.tap.Load(); tap != nil {
-		(*tap)(batch.Records, batch.Ledgers)
+		(*tap)(batch.Records, batch.Summaries)
 	}
 	l.perform(effects, refused, in.ended)
 	l.deliverAll(batch.Records, in.ended)

@@ -162,7 +162,7 @@ func (e *Engine) occurrence(slot int, due time.Time, t job.Trigger, cause job.Re
 // host returns the state that the gates read, until the next call.
 func (e *Engine) host() *gate.Host {
 	e.gates = gate.Host{
-		Now: e.now.Wall, Node: e.node, Labels: e.labels, Jobs: e.jobs, Barred: e.barred, Holds: e.holds, Ledgers: e.ledgers, Stamps: e.stamps,
+		Now: e.now.Wall, Node: e.node, Labels: e.labels, Jobs: e.jobs, Barred: e.barred, Holds: e.holds, Summaries: e.summaries, Stamps: e.stamps,
 		Blackouts: e.blackouts, Live: e.live, ByJob: e.byJob, Unstarted: e.stalled, QueueMax: e.slots.Limits.QueueMax, Starting: e.dispatching.asker,
 	}
 	return &e.gates
@@ -186,9 +186,9 @@ func (e *Engine) repair(o *gate.Occurrence) {
 		e.record(job.Record{Kind: job.Resumed, Job: j.ID, User: j.User(), Detail: "the pause was until " + h.Until.Format(time.RFC3339)})
 	}
 	if b := j.Options.Breaker; b.Failures > 0 {
-		if l := e.ledger(j.ID, j.User()); l.Open.Sub(e.now.Wall) > b.Hold {
+		if l := e.summary(j.ID, j.User()); l.Open.Sub(e.now.Wall) > b.Hold {
 			l.Open = e.now.Wall.Add(b.Hold)
-			e.setLedger(l)
+			e.setSummary(l)
 		}
 	}
 }
@@ -303,12 +303,12 @@ func (e *Engine) newRun(o *gate.Occurrence) *live.Run {
 
 // closeBreaker closes the breaker when a person resumes the job.
 func (e *Engine) closeBreaker(j gate.Job) bool {
-	l := e.ledger(j.ID, j.User())
+	l := e.summary(j.ID, j.User())
 	if j.Options.Breaker.Failures == 0 || !e.now.Wall.Before(l.Open) {
 		return false
 	}
 	l.Open, l.Bad = time.Time{}, 0
-	e.setLedger(l)
+	e.setSummary(l)
 	return true
 }
 

@@ -16,7 +16,7 @@ import (
 // run, which may also be waiting or manual, no occurrence is planned.
 //
 // The delay is measured in time since boot, so setting the clock does not change it. A restarted
-// daemon does not know that time. It uses the newest of the times in the job's mark and ledger. The
+// daemon does not know that time. It uses the newest of the times in the job's mark and summary. The
 // delay of a new job, and of one whose delay= was edited, begins at its mark.
 
 // delayOf returns the delay of a job with delay=, or 0.
@@ -88,9 +88,9 @@ func (e *Engine) decideDelayed(slot int) {
 		return
 	}
 	if e.now.Wall.Sub(due) > time.Second { // otherwise the delay would begin at the due time after a restart
-		l := e.ledger(e.jobs.ID(slot), e.jobs.Entry(slot).User())
+		l := e.summary(e.jobs.ID(slot), e.jobs.Entry(slot).User())
 		l.Since = e.now.Wall
-		e.setLedger(l)
+		e.setSummary(l)
 	}
 	e.planDelay(slot, e.now.Wall)
 }
@@ -122,7 +122,7 @@ func (e *Engine) planDelays() {
 		if _, planned := e.delays.At(slot); planned || !e.isIdle(slot) {
 			continue
 		}
-		l := e.ledger(e.jobs.ID(slot), e.jobs.Entry(slot).User())
+		l := e.summary(e.jobs.ID(slot), e.jobs.Entry(slot).User())
 		e.planDelay(slot, slices.MaxFunc([]time.Time{time.Unix(0, e.marks[slot]).UTC(), l.Ended, l.Since}, time.Time.Compare))
 	}
 }

@@ -74,7 +74,7 @@ func (e *Engine) sinceOf(r *live.Run) time.Time {
 	case r.Trigger == job.TriggerBoot:
 		return r.Due.Add(-1)
 	case timetable.IsTimeless(s):
-		if l := e.ledger(r.Job, r.User); l.Due.Before(r.Due) {
+		if l := e.summary(r.Job, r.User); l.Due.Before(r.Due) {
 			return l.Due
 		}
 		return time.Time{}
@@ -102,7 +102,7 @@ func (e *Engine) endOf(p catalog.Parent, since time.Time, r *live.Run) job.Paren
 	if e.undecided(p.Job, r.Due) {
 		return job.Parent{Job: p.ID}
 	}
-	l := e.ledger(p.ID, p.User)
+	l := e.summary(p.ID, p.User)
 	counts := l.Due.After(since) || atBoot && l.Ended.After(r.Due)
 	if l.Verdict.Final() && counts && !l.Due.After(e.now.Wall) { // else the clock was set back behind it
 		return job.Parent{Job: p.ID, Run: l.Run, Verdict: l.Verdict}
@@ -111,7 +111,7 @@ func (e *Engine) endOf(p catalog.Parent, since time.Time, r *live.Run) job.Paren
 }
 
 // newestDue returns when the newest completed occurrence of a parent was due.
-func (e *Engine) newestDue(p catalog.Parent) time.Time { return e.ledger(p.ID, p.User).Due }
+func (e *Engine) newestDue(p catalog.Parent) time.Time { return e.summary(p.ID, p.User).Due }
 
 // undecided reports whether a job has an occurrence that is due by now and not decided
 // yet.

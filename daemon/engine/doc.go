@@ -25,7 +25,7 @@
 //	    run     pass: if= -> after= -> slots -> fencing token -> start; each of them can hold or drop it
 //	            hold: queued or waiting (job.WaitsOn); later goOn -> judge -> hold | pass | dropped
 //	     |      decided -> running
-//	   ended    live.Judge -> stamp -> remove -> conclude: retry | enter (ledger) -> follow
+//	   ended    live.Judge -> stamp -> remove -> conclude: retry | enter (summary) -> follow
 //
 // The installed jobs are a catalog.Catalog, which each Load replaces (load.go); package
 // install finds what a load changes, and restore.go continues the runs of the daemon
@@ -33,8 +33,8 @@
 // package gate; period.go has the stamps of periods, delay.go plans what delay= starts, and
 // events.go starts the jobs of other events in on=. Now it passes the gates of a run one
 // after the other (gates.go): the command of if=, the jobs in after= (depend.go) and slots.
-// finish.go handles its end and its stop: stamp, verdict, and in ledger.go the next
-// attempt, the ledger with the breaker, the notifications (notice.go), and the jobs that
+// finish.go handles its end and its stop: stamp, verdict, and in conclude.go the next
+// attempt, the summary with the breaker, the notifications (notice.go), and the jobs that
 // wait for it or start on it (follow in depend.go). A dead letter that is run again
 // and the occurrences of a backfill (request.go) pass the same gates.
 //
@@ -92,7 +92,7 @@
 //     a dead letter that is run again has another.
 //  17. While a breaker holds a job, it starts only if a person requests that;
 //     afterwards one probe at a time starts.
-//  18. After a restart, the engine's ledgers equal those in the store.
+//  18. After a restart, the engine's summaries equal those in the store.
 //  19. Channels are notified once of a trouble, until a success. If a job has no
 //     success within expect=, that is a trouble.
 //  20. No start takes more slots than exist, or exceeds a pool's rate, unless a

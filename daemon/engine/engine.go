@@ -29,18 +29,18 @@ const stepSize = 32
 
 // State is what survives a process: the store loads it and passes it to New.
 type State struct {
-	Marks    []job.Mark
-	Live     []job.Run // runs that had not ended
-	Holds    job.Holds
-	Known    []effect.Known
-	NextRun  job.RunID
-	Era      job.Era
-	LastSeen time.Time // wall time of the newest step that was stored; zero at the very first start
-	Booted   bool      // first start since the host booted: @reboot entries run
-	Since    time.Time // until then another cron ran the same crontabs; zero: none did
-	Stamps   map[string]timetable.Day
-	Adopted  []Adopted
-	Ledgers  []job.Ledger
+	Marks     []job.Mark
+	Live      []job.Run // runs that had not ended
+	Holds     job.Holds
+	Known     []effect.Known
+	NextRun   job.RunID
+	Era       job.Era
+	LastSeen  time.Time // wall time of the newest step that was stored; zero at the very first start
+	Booted    bool      // first start since the host booted: @reboot entries run
+	Since     time.Time // until then another cron ran the same crontabs; zero: none did
+	Stamps    map[string]timetable.Day
+	Adopted   []Adopted
+	Summaries []job.Summary
 
 	Backfills    []job.Backfill                  // the active backfills
 	Ran          map[int64]map[int64]job.Verdict // for each active backfill, by ID; see Backfill.Ran
@@ -87,7 +87,7 @@ type Engine struct {
 	stalled     live.Unstarted         // the live runs without a process, counted by user
 	timers      agenda.Timers
 	holds       job.Holds
-	ledgers     map[job.Owned]job.Ledger
+	summaries   map[job.Owned]job.Summary
 	slots       *slots.Queue
 	dispatching dispatchState
 	fills       backfill.Active
@@ -128,29 +128,29 @@ type viewed struct {
 // New returns an engine that continues from State. It has no jobs until the first Load.
 func New(s State) *Engine {
 	e := &Engine{
-		now:      job.Moment{Wall: s.LastSeen},
-		era:      s.Era,
-		nextRun:  max(s.NextRun, 1),
-		pace:     1,
-		jobs:     &catalog.Catalog{},
-		live:     map[job.RunID]*live.Run{},
-		byJob:    map[job.ID][]*live.Run{},
-		stalled:  live.Unstarted{},
-		ring:     newRing(),
-		slots:    &slots.Queue{},
-		resumes:  agenda.NewTimes(nil),
-		delays:   agenda.NewTimes(nil),
-		holds:    job.Holds{},
-		ledgers:  map[job.Owned]job.Ledger{},
-		stamps:   maps.Clone(s.Stamps),
-		fills:    backfill.Restore(s.Backfills, s.Ran, s.NextBackfill),
-		memory:   &s,
-		problems: map[job.Owned]view.Problems{},
-		expected: map[job.Owned]time.Duration{},
+		now:       job.Moment{Wall: s.LastSeen},
+		era:       s.Era,
+		nextRun:   max(s.NextRun, 1),
+		pace:      1,
+		jobs:      &catalog.Catalog{},
+		live:      map[job.RunID]*live.Run{},
+		byJob:     map[job.ID][]*live.Run{},
+		stalled:   live.Unstarted{},
+		ring:      newRing(),
+		slots:     &slots.Queue{},
+		resumes:   agenda.NewTimes(nil),
+		delays:    agenda.NewTimes(nil),
+		holds:     job.Holds{},
+		summaries: map[job.Owned]job.Summary{},
+		stamps:    maps.Clone(s.Stamps),
+		fills:     backfill.Restore(s.Backfills, s.Ran, s.NextBackfill),
+		memory:    &s,
+		problems:  map[job.Owned]view.Problems{},
+		expected:  map[job.Owned]time.Duration{},
 	}
 	maps.Copy(e.holds, s.Holds)
-	for _, l := range s.Ledgers {
-		e.ledgers[job.Owned{Job: l.Job, User: l.User}] = l
+	for _, l := range s.Summaries {
+		e.summaries[job.Owned{Job: l.Job, User: l.User}] = l
 	}
 	return e
 }

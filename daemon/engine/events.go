@@ -18,7 +18,7 @@ import (
 // gates as a scheduled one. boot (restore.go) and the ends of runs (depend.go) are events, too.
 //
 // While the daemon drains, it refuses events that users emit, so that none is lost unnoticed. It ignores
-// changes of files, because the next daemon finds them: the ledger has the time of the newest change
+// changes of files, because the next daemon finds them: the summary has the time of the newest change
 // that started the job. The job's mark does not, because it also advances with its other events.
 
 // leastSuspend is the shortest suspend that on=resume notices. A shorter one cannot be distinguished
@@ -86,19 +86,19 @@ func (e *Engine) watchFiles() {
 	jobs := make([]effect.FileWatch, 0, len(e.jobs.OnFiles()))
 	for _, slot := range e.jobs.OnFiles() {
 		j := e.job(slot)
-		l := e.ledger(j.ID, j.User())
+		l := e.summary(j.ID, j.User())
 		if l.Since.IsZero() {
 			l.Since = time.Unix(0, e.marks[slot]).UTC()
-			e.setLedger(l)
+			e.setSummary(l)
 		}
 		owned := job.Owned{Job: j.ID, User: j.User()}
 		e.watched[owned] = true
 		jobs = append(jobs, effect.FileWatch{Job: owned, Patterns: j.Options.Triggers.Files, Since: e.now.Past(l.Since)})
 	}
 	for _, owned := range slices.SortedFunc(maps.Keys(before), job.Owned.Compare) {
-		if l := e.ledgers[owned]; !e.watched[owned] {
+		if l := e.summaries[owned]; !e.watched[owned] {
 			l.Since = time.Time{}
-			e.setLedger(l)
+			e.setSummary(l)
 		}
 	}
 	if len(before)+len(jobs) > 0 {
@@ -113,11 +113,11 @@ func (e *Engine) filesArrived(ev event.Files) {
 		return
 	}
 	at := e.now.Past(ev.Newest.UTC()) // it may be of a file system with another clock
-	l := e.ledger(ev.Job.Job, ev.Job.User)
+	l := e.summary(ev.Job.Job, ev.Job.User)
 	if l.Since = e.now.Past(l.Since); at.After(l.Since) {
 		l.Since = at
 	}
-	e.setLedger(l)
+	e.setSummary(l)
 	e.startEvent(slot, at, job.FilesArrived, fileWords(ev), []string{job.PathsVariable + "=" + strings.Join(ev.Paths, "\n")})
 }
 

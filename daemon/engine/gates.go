@@ -92,7 +92,7 @@ func (e *Engine) renewToken(r *live.Run) (passes bool) {
 func (e *Engine) starting(r *live.Run) effect.Start {
 	slot, _ := e.slotOf(r)
 	entry := e.jobs.Entry(slot)
-	return effect.Start{Job: catalog.Describe(r.Job, entry), Run: r.Run, Entry: entry, LastSuccess: e.ledger(r.Job, r.User).Success}
+	return effect.Start{Job: catalog.Describe(r.Job, entry), Run: r.Run, Entry: entry, LastSuccess: e.summary(r.Job, r.User).Success}
 }
 
 // slotOf returns the job of a run.

@@ -46,7 +46,7 @@ func (e *Engine) load(ev event.Load) {
 	e.planResumes()
 	e.ring.mode = ev.Ring
 	for _, slot := range e.jobs.OncePer() { // views show their newest success
-		e.updateProblems(e.ledger(e.jobs.ID(slot), e.jobs.Entry(slot).User()))
+		e.updateProblems(e.summary(e.jobs.ID(slot), e.jobs.Entry(slot).User()))
 	}
 	e.applyLimits(ev.Limits, e.moveRuns(p, everything))
 	e.holdFaulty()

@@ -15,7 +15,7 @@ import (
 )
 
 // A notification goes to the channels of notify=, for the events that notify-on= names.
-// Lasting trouble is reported once: the ledger remembers across restarts which trouble
+// Lasting trouble is reported once: the summary remembers across restarts which trouble
 // was reported and is not over yet. A failure that is retried is not reported, nor is a
 // run that a person started.
 
@@ -39,7 +39,7 @@ func (e *Engine) notifyOf(r *live.Run, on job.NoticeOn, streak int, format strin
 // notifyFailure sends a notification about an occurrence that failed for good. If
 // notify-on= does not name the specific kind (dead or lost), it counts as a plain
 // failure.
-func (e *Engine) notifyFailure(l *job.Ledger, r *live.Run) {
+func (e *Engine) notifyFailure(l *job.Summary, r *live.Run) {
 	o := r.Options
 	on, word := job.OnFail, option.NoticeFail
 	text := "failed: " + r.DescribeFailure()
@@ -74,7 +74,7 @@ func (e *Engine) notifyFailure(l *job.Ledger, r *live.Run) {
 
 // notifySuccess sends notifications about a success, and about the end of the trouble
 // before it.
-func (e *Engine) notifySuccess(before, now job.Ledger, r *live.Run) {
+func (e *Engine) notifySuccess(before, now job.Summary, r *live.Run) {
 	const lasting = job.NotifiedFailure | job.NotifiedLate | job.NotifiedExpect
 	if over := before.Notified &^ now.Notified & lasting; over != 0 && r.Options.Notifies(option.NoticeRecover) {
 		after := ""
@@ -136,15 +136,15 @@ func (e *Engine) notifyMissed(id job.ID, user string, o *option.Options, m misse
 	if !o.Notifies(option.NoticeMissed) || !m.reason.IsMissed() {
 		return
 	}
-	l := e.ledger(id, user)
+	l := e.summary(id, user)
 	if before := l; e.notifyMissedBy(&l, o, m) && l != before {
-		e.setLedger(l)
+		e.setSummary(l)
 	}
 }
 
-// notifyMissedBy is notifyMissed for a ledger that the caller writes. It reports whether it
+// notifyMissedBy is notifyMissed for a summary that the caller writes. It reports whether it
 // sent the notification.
-func (e *Engine) notifyMissedBy(l *job.Ledger, o *option.Options, m missedRuns) bool {
+func (e *Engine) notifyMissedBy(l *job.Summary, o *option.Options, m missedRuns) bool {
 	if !o.Notifies(option.NoticeMissed) || l.Notified&job.NotifiedMissed != 0 || m.run != nil && m.run.By != "" {
 		return false
 	}
@@ -189,15 +189,15 @@ func (e *Engine) stillLate(r *live.Run) bool {
 }
 
 // notifyLate sends a notification about a run that starts late or takes too long. It sends
-// only one until a run succeeds on time. The ledger records this even if the entry sends
+// only one until a run succeeds on time. The summary records this even if the entry sends
 // no such notifications.
 func (e *Engine) notifyLate(r *live.Run, text string) {
-	l := e.ledger(r.Job, r.User)
+	l := e.summary(r.Job, r.User)
 	if l.Notified&job.NotifiedLate != 0 {
 		return
 	}
 	l.Notified |= job.NotifiedLate
-	e.setLedger(l)
+	e.setSummary(l)
 	if r.Options.Notifies(option.NoticeLate) {
 		e.notifyOf(r, job.OnLate, l.Bad, "is late: %s", text)
 	}
@@ -218,28 +218,28 @@ func runningFor(r *live.Run) string {
 // is held, and the timer for the next success that expect= requires.
 func (e *Engine) watch(slot int) {
 	j := e.job(slot)
-	l := e.ledger(j.ID, j.User())
+	l := e.summary(j.ID, j.User())
 	e.notifyHeld(j, &l)
 	if j.Options.Expect == 0 || !j.Options.Enabled || !catalog.IsHere(j.Options, e.node) {
 		return
 	}
 	if l.Success.IsZero() && l.Watched.IsZero() {
 		l.Watched = e.now.Wall
-		e.setLedger(l)
+		e.setSummary(l)
 	}
 	e.expect(j.Options, l)
 }
 
 // notifyHeld sends a notification when an entry becomes held or degraded, and only one
 // until that is over.
-func (e *Engine) notifyHeld(j gate.Job, l *job.Ledger) {
+func (e *Engine) notifyHeld(j gate.Job, l *job.Summary) {
 	o := j.Options
 	isHeld := o.Held != "" || o.Degraded != ""
 	if !o.Notifies(option.NoticeHeld) || isHeld == (l.Notified&job.NotifiedHeld != 0) {
 		return
 	}
 	l.Notified ^= job.NotifiedHeld
-	e.setLedger(*l)
+	e.setSummary(*l)
 	if !isHeld {
 		return
 	}
@@ -251,7 +251,7 @@ func (e *Engine) notifyHeld(j gate.Job, l *job.Ledger) {
 }
 
 // expect sets the timer for the next success that expect= requires.
-func (e *Engine) expect(o *option.Options, l job.Ledger) {
+func (e *Engine) expect(o *option.Options, l job.Summary) {
 	if o.Expect == 0 || l.Notified&job.NotifiedExpect != 0 {
 		return
 	}
@@ -264,7 +264,7 @@ func (e *Engine) expect(o *option.Options, l job.Ledger) {
 }
 
 // expectedBy returns when the next success is overdue.
-func expectedBy(o *option.Options, l job.Ledger) time.Time {
+func expectedBy(o *option.Options, l job.Summary) time.Time {
 	if l.Watched.After(l.Success) {
 		return l.Watched.Add(o.Expect)
 	}
@@ -284,7 +284,7 @@ func (e *Engine) miss(t agenda.Timer) {
 		return
 	}
 	j := e.job(slot)
-	l := e.ledger(j.ID, t.Of.User)
+	l := e.summary(j.ID, t.Of.User)
 	if j.Options.Expect == 0 || !j.Options.Enabled || !catalog.IsHere(j.Options, e.node) {
 		return
 	}
@@ -299,7 +299,7 @@ func (e *Engine) miss(t agenda.Timer) {
 		return
 	}
 	l.Notified |= job.NotifiedExpect
-	e.setLedger(l)
+	e.setSummary(l)
 	if j.Options.Notifies(option.NoticeLate) {
 		e.notify(j.Options, job.Notice{
 			On: job.OnLate, Job: j.ID, User: j.User(), Streak: l.Bad, Text: unseen(j, l),
@@ -318,16 +318,16 @@ func (e *Engine) ranElsewhere(slot int, due time.Time) {
 	if o.Expect == 0 {
 		return
 	}
-	l := e.ledger(e.jobs.ID(slot), e.jobs.Entry(slot).User())
+	l := e.summary(e.jobs.ID(slot), e.jobs.Entry(slot).User())
 	if !due.After(l.Watched) {
 		return
 	}
 	l.Watched, l.Notified = due.UTC(), l.Notified&^job.NotifiedExpect
-	e.setLedger(l)
+	e.setSummary(l)
 	e.expect(o, l)
 }
 
-func unseen(j gate.Job, l job.Ledger) string {
+func unseen(j gate.Job, l job.Summary) string {
 	zone := j.Zone()
 	if l.Success.IsZero() {
 		return fmt.Sprintf("%s has had no success within expect=%s, since %s.", j.ID, j.Options.Expect, live.FormatTime(l.Watched, zone))

@@ -128,7 +128,7 @@ func (e *Engine) resumeJob(ev event.Resume) {
 }
 
 // acknowledge records that a person has seen a job's failures. The acknowledgement is
-// stored in the job's ledger, together with its count of failures in a row.
+// stored in the job's summary, together with its count of failures in a row.
 func (e *Engine) acknowledge(ev event.Ack) {
 	slot, ok := e.requested(ev.Token, ev.Job)
 	if !ok {
@@ -136,9 +136,9 @@ func (e *Engine) acknowledge(ev event.Ack) {
 	}
 	seen := ev.Seen
 	seen.At = e.now.Wall
-	l := e.ledger(ev.Job, e.jobs.Entry(slot).User())
+	l := e.summary(ev.Job, e.jobs.Entry(slot).User())
 	l.Ack = &seen
-	e.setLedger(l)
+	e.setSummary(l)
 	detail := fmt.Sprintf("run %d, by %s", seen.Run, seen.By)
 	if seen.Reason != "" {
 		detail += ": " + seen.Reason
@@ -152,13 +152,13 @@ func (e *Engine) unacknowledge(ev event.Unack) {
 	if !ok {
 		return
 	}
-	l := e.ledger(ev.Job, e.jobs.Entry(slot).User())
+	l := e.summary(ev.Job, e.jobs.Entry(slot).User())
 	if l.Ack == nil {
 		e.refuse(ev.Token, effect.Conflict, "no failure of it is acknowledged")
 		return
 	}
 	l.Ack = nil
-	e.setLedger(l)
+	e.setSummary(l)
 	e.record(job.Record{Kind: job.Unacked, Job: ev.Job, Detail: "by " + ev.By})
 	e.answer(ev.Token, nil, nil)
 }
@@ -204,7 +204,7 @@ func (e *Engine) bury(ev event.Bury) {
 // memory. The cursor and the runs that it has passed are stored in one step, so the next
 // daemon continues where this one stopped.
 //
-// The runs of a backfill move no mark, change nothing in the ledger, start no jobs by
+// The runs of a backfill move no mark, change nothing in the summary, start no jobs by
 // on=, and are not late for catchup= and deadline=. The job's overlap= applies between
 // these runs and scheduled runs of the same job. Unless it is allow, the backfill waits
 // while any run of the job is live, and a run of the backfill counts as any other when a

@@ -18,7 +18,7 @@ import (
 func (e *Engine) restore() {
 	memory := e.memory
 	e.memory = nil
-	for _, l := range e.ledgers {
+	for _, l := range e.summaries {
 		e.updateProblems(l)
 	}
 	adopted := make(map[job.RunID]Adopted, len(memory.Adopted))

@@ -143,7 +143,7 @@ func (h *history) parentInFuture(r *job.Run) bool {
 	return ok && slices.ContainsFunc(h.w.engine.jobs.Options(slot).After, func(edge option.Edge) bool {
 		id := job.ID(edge.Job)
 		parent, ok := h.find(id)
-		return ok && h.trials.ledgers[job.Owned{Job: id, User: h.w.engine.jobs.Entry(parent).User()}].Due.After(h.w.now.Wall)
+		return ok && h.trials.summaries[job.Owned{Job: id, User: h.w.engine.jobs.Entry(parent).User()}].Due.After(h.w.now.Wall)
 	})
 }
 
@@ -197,7 +197,7 @@ func (h *history) parentsLack(r job.Run) {
 		if !ok {
 			return
 		}
-		l := h.trials.ledgers[job.Owned{Job: id, User: h.w.engine.jobs.Entry(parent).User()}]
+		l := h.trials.summaries[job.Owned{Job: id, User: h.w.engine.jobs.Entry(parent).User()}]
 		if !l.Verdict.Final() || !l.Due.After(since) || l.Due.After(h.w.now.Wall) {
 			return
 		}

@@ -16,18 +16,18 @@ import (
 
 // trials is the state that the invariants about failures are checked against.
 type trials struct {
-	verdicts map[invoked]job.RunID      // completed occurrences, and the last run of each
-	ledgers  map[job.Owned]job.Ledger   // as of the effect that is being checked
-	began    map[job.RunID]job.Run      // live processes, as started
-	told     map[job.ID]map[string]bool // trouble that channels were notified of and that is not over
-	holds    job.Holds                  // as of the effect that is being checked
-	ahead    time.Duration              // how far the clock was set forward
-	pauses   *rand.Rand
+	verdicts  map[invoked]job.RunID      // completed occurrences, and the last run of each
+	summaries map[job.Owned]job.Summary  // as of the effect that is being checked
+	began     map[job.RunID]job.Run      // live processes, as started
+	told      map[job.ID]map[string]bool // trouble that channels were notified of and that is not over
+	holds     job.Holds                  // as of the effect that is being checked
+	ahead     time.Duration              // how far the clock was set forward
+	pauses    *rand.Rand
 }
 
 func newTrials(seed uint64) trials {
 	return trials{
-		verdicts: map[invoked]job.RunID{}, ledgers: map[job.Owned]job.Ledger{}, began: map[job.RunID]job.Run{}, told: map[job.ID]map[string]bool{},
+		verdicts: map[invoked]job.RunID{}, summaries: map[job.Owned]job.Summary{}, began: map[job.RunID]job.Run{}, told: map[job.ID]map[string]bool{},
 		holds: job.Holds{}, pauses: rand.New(rand.NewPCG(seed, 2)),
 	}
 }
@@ -96,7 +96,7 @@ func (h *history) expected() {
 		if o.Expect == 0 || !o.Enabled || !catalog.IsHere(o, h.w.engine.node) {
 			continue
 		}
-		l := h.w.store.Ledgers[job.Owned{Job: id, User: h.jobs.Entry(slot).User()}]
+		l := h.w.store.Summaries[job.Owned{Job: id, User: h.jobs.Entry(slot).User()}]
 		since := l.Success
 		if l.Watched.After(since) {
 			since = l.Watched
@@ -165,14 +165,14 @@ func (h *history) failures(effects []effect.Effect) {
 			h.judged(eff.Record, effects[i+1:])
 		case effect.Start:
 			h.tried(eff)
-		case effect.Ledger:
-			h.trials.ledgers[job.Owned{Job: eff.Ledger.Job, User: eff.Ledger.User}] = eff.Ledger
+		case effect.Summary:
+			h.trials.summaries[job.Owned{Job: eff.Summary.Job, User: eff.Summary.User}] = eff.Summary
 		case effect.Notify:
 			h.toldOnce(eff.Notice)
 		}
 	}
-	if e := h.w.engine; !maps.Equal(e.ledgers, h.w.store.Ledgers) {
-		h.w.t.Errorf("invariant 18: the engine remembers %v, and the store %v", e.ledgers, h.w.store.Ledgers)
+	if e := h.w.engine; !maps.Equal(e.summaries, h.w.store.Summaries) {
+		h.w.t.Errorf("invariant 18: the engine remembers %v, and the store %v", e.summaries, h.w.store.Summaries)
 	}
 }
 
@@ -248,7 +248,7 @@ func occurrenceOf(r *job.Run) invoked { return invoked{r.Invocation, r.Backfill}
 // tried checks invariant 17: what breaker= allows to start.
 func (h *history) tried(s effect.Start) {
 	r, now := s.Run, h.w.now.Wall
-	l := h.trials.ledgers[job.Owned{Job: r.Job, User: r.User}]
+	l := h.trials.summaries[job.Owned{Job: r.Job, User: r.User}]
 	if s.Entry.Options().Breaker.Failures == 0 || r.Attempt > 1 || r.By != "" || r.Backfill != 0 || l.Open.IsZero() {
 		return
 	}
@@ -289,7 +289,7 @@ func (h *history) toldOnce(n job.Notice) {
 	}
 }
 
-// restart checks the other half of invariant 18: the ledgers of a daemon equal those of its
+// restart checks the other half of invariant 18: the summaries of a daemon equal those of its
 // predecessor.
 func (h *history) restart() {
 	h.trials.began = map[job.RunID]job.Run{}
@@ -298,5 +298,5 @@ func (h *history) restart() {
 			h.trials.began[id] = r
 		}
 	}
-	h.trials.ledgers = maps.Clone(h.w.store.Ledgers)
+	h.trials.summaries = maps.Clone(h.w.store.Summaries)
 }

@@ -167,7 +167,7 @@ func (h *simHost) start() {
 		Holds: maps.Clone(h.store.Holds), Stamps: maps.Clone(h.store.Stamps), Known: h.store.Known(), NextRun: h.store.NextRun,
 		Marks:     slices.Collect(maps.Values(h.store.Marks)),
 		Live:      slices.SortedFunc(maps.Values(h.store.Live), func(a, b job.Run) int { return int(a.ID - b.ID) }),
-		Ledgers:   slices.Collect(maps.Values(h.store.Ledgers)),
+		Summaries: slices.Collect(maps.Values(h.store.Summaries)),
 		Backfills: slices.SortedFunc(maps.Values(h.store.Backfills), func(a, b job.Backfill) int { return int(a.ID - b.ID) }),
 		Ran:       h.store.RanInBackfills(), NextBackfill: h.store.NextBackfill,
 		LastSeen: h.lastSeen, Era: h.era, Booted: h.booted, Adopted: h.adopt(),
@@ -360,7 +360,7 @@ func (h *simHost) notify(e effect.Effect) string {
 		return fmt.Sprintf("  tell %s %s: %s", e.Notice.On, e.Notice.Job, e.Notice.Text)
 	case toRing:
 		return h.tellRing(e.sent)
-	case effect.Roster, effect.Ledger:
+	case effect.Roster, effect.Summary:
 		return ""
 	}
 	return fmt.Sprintf("  %T", e)

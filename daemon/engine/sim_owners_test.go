@@ -101,8 +101,8 @@ func (n *neighbourhood) note(e effect.Effect) {
 		id = n.store.Live[e.Run].Job
 	case effect.Notify:
 		id = e.Notice.Job
-	case effect.Ledger:
-		id = e.Ledger.Job
+	case effect.Summary:
+		id = e.Summary.Job
 	}
 	line := fmt.Sprintf("%s %s", n.now.Wall.Format("01-02 15:04:05.000000000"), n.notify(e))
 	if !n.isWatched(id) {

@@ -45,7 +45,7 @@ func TestWireForm(t *testing.T) {
 			ID: 7, Job: "backup", User: "root", By: "ann", Asked: at, From: at, To: at, Overlap: "queue-all",
 			Reprocess: ReprocessFailed, MaxActive: 2, Cursor: at, Started: 3, Skipped: 2, Failed: 1, State: BackfillGoing,
 		},
-		Ledger{
+		Summary{
 			Job: "backup", User: "root", Verdict: VerdictOK, Run: 4213, Due: at, Ended: at, Success: at,
 			Bad: 2, Notified: NotifiedFailure | NotifiedLate, Open: at, Watched: at, Ack: &ack,
 		},

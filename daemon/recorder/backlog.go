@@ -16,16 +16,16 @@ import (
 
 // backlog is the data that the store has not accepted yet, in order.
 type backlog struct {
-	records []job.Record
-	outputs budget.Queue[pendingOutput]
-	part    []pendingOutput // of them, those of the next transaction
-	size    int             // bytes of all outputs
-	ledgers ledgers
-	roster  *effect.Roster
-	lost    int  // records that did not fit
-	failing bool // the last write failed
-	timer   <-chan time.Time
-	due     bool // the next Commit tries the store
+	records   []job.Record
+	outputs   budget.Queue[pendingOutput]
+	part      []pendingOutput // of them, those of the next transaction
+	size      int             // bytes of all outputs
+	summaries summaries
+	roster    *effect.Roster
+	lost      int  // records that did not fit
+	failing   bool // the last write failed
+	timer     <-chan time.Time
+	due       bool // the next Commit tries the store
 }
 
 // pendingOutput is output of a run that the store has not accepted yet.
@@ -67,7 +67,7 @@ func (o *pendingOutput) size() (n int) {
 }
 
 func (k *backlog) empty() bool {
-	return len(k.records) == 0 && k.size == 0 && len(k.ledgers) == 0 && k.roster == nil
+	return len(k.records) == 0 && k.size == 0 && len(k.summaries) == 0 && k.roster == nil
 }
 
 // add keeps a batch for later. The oldest records and outputs beyond the limits
@@ -82,7 +82,7 @@ func (k *backlog) add(b store.Batch) {
 		o, _ := k.outputs.TakeMost()
 		k.forget(&o)
 	}
-	k.ledgers.keep(b.Ledgers)
+	k.summaries.keep(b.Summaries)
 	if b.Roster != nil {
 		k.roster = b.Roster.After(k.roster)
 	}
@@ -164,22 +164,22 @@ func (k *backlog) unwritten() []store.Output {
 	return all
 }
 
-// ledgers are the newest ones of jobs: never more than there are jobs, however
+// summaries holds the newest summary of each job: never more than there are jobs, however
 // long nothing can be written.
-type ledgers map[job.Owned]job.Ledger
+type summaries map[job.Owned]job.Summary
 
-// keep takes ledgers in the place of older ones.
-func (m *ledgers) keep(changed []job.Ledger) {
+// keep takes summaries in the place of older ones.
+func (m *summaries) keep(changed []job.Summary) {
 	if *m == nil && len(changed) > 0 {
-		*m = ledgers{}
+		*m = summaries{}
 	}
 	for _, l := range changed {
 		(*m)[job.Owned{Job: l.Job, User: l.User}] = l
 	}
 }
 
-// list is all of them, in no order.
-func (m ledgers) list() []job.Ledger { return slices.Collect(maps.Values(m)) }
+// list returns all of them, in no order.
+func (m summaries) list() []job.Summary { return slices.Collect(maps.Values(m)) }
 
 // wait has the store tried again after a while.
 func (k *backlog) wait() { k.failing, k.due, k.timer = true, false, time.After(retryAfter) }
@@ -193,12 +193,12 @@ func (k *backlog) goOn() {
 }
 
 // next is the next batch to try: some records, and with the last of them, when
-// all runs are known, ledgers and roster.
+// all runs are known, summaries and roster.
 func (k *backlog) next(b store.Batch) store.Batch {
 	part := store.Batch{At: b.At, Era: b.Era, BootID: b.BootID}
 	part.Records = k.records[:min(len(k.records), retryPart)]
 	if len(part.Records) == len(k.records) {
-		part.Ledgers, part.Roster = k.ledgers.list(), k.roster
+		part.Summaries, part.Roster = k.summaries.list(), k.roster
 	}
 	return part
 }
@@ -207,7 +207,7 @@ func (k *backlog) next(b store.Batch) store.Batch {
 func (k *backlog) done(part store.Batch) {
 	k.records = k.records[len(part.Records):]
 	if len(k.records) == 0 {
-		k.records, k.ledgers, k.roster = nil, nil, nil
+		k.records, k.summaries, k.roster = nil, nil, nil
 	}
 }
 

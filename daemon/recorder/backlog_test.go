@@ -155,7 +155,7 @@ func TestRefusedRunIsKnownIfTheRestCannotBeWritten(t *testing.T) {
 		state.Store(&Problem{})
 		r := New(history, slog.New(slog.DiscardHandler), &state)
 		r.failing, r.due = waited, waited
-		refused := r.Commit(store.Batch{Records: decided(2), Ledgers: []job.Ledger{{Job: "a", User: "ann"}}})
+		refused := r.Commit(store.Batch{Records: decided(2), Summaries: []job.Summary{{Job: "a", User: "ann"}}})
 		if !refused[2] || state.Load().Err == nil || len(r.records) != 1 {
 			t.Errorf("records waited %t: refused %v, problem %v, %d records wait; want run 2 refused, and its record to wait",
 				waited, refused, state.Load().Err, len(r.records))
@@ -163,25 +163,25 @@ func TestRefusedRunIsKnownIfTheRestCannotBeWritten(t *testing.T) {
 	}
 }
 
-func TestBacklogKeepsTheNewestLedgerOfAnAccountsJob(t *testing.T) {
+func TestBacklogKeepsTheNewestSummaryOfAnAccountsJob(t *testing.T) {
 	var k backlog
-	k.add(store.Batch{Ledgers: []job.Ledger{{Job: "a", User: "ann", Bad: 1}, {Job: "a", User: "bob", Bad: 5}}})
+	k.add(store.Batch{Summaries: []job.Summary{{Job: "a", User: "ann", Bad: 1}, {Job: "a", User: "bob", Bad: 5}}})
 	if k.empty() {
-		t.Error("a ledger is forgotten")
+		t.Error("a summary is forgotten")
 	}
-	k.add(store.Batch{Records: make([]job.Record, retryPart+1), Ledgers: []job.Ledger{{Job: "a", User: "ann", Bad: 2}}})
+	k.add(store.Batch{Records: make([]job.Record, retryPart+1), Summaries: []job.Summary{{Job: "a", User: "ann", Bad: 2}}})
 	first := k.next(store.Batch{})
-	if len(first.Ledgers) != 0 {
-		t.Error("ledgers are written before the runs that they speak of")
+	if len(first.Summaries) != 0 {
+		t.Error("summaries are written before the runs that they speak of")
 	}
 	k.done(first)
 	last := k.next(store.Batch{})
 	got := map[string]int{}
-	for _, l := range last.Ledgers {
+	for _, l := range last.Summaries {
 		got[l.User] = l.Bad
 	}
-	if len(last.Ledgers) != 2 || got["ann"] != 2 || got["bob"] != 5 {
-		t.Errorf("ledgers: %v", last.Ledgers)
+	if len(last.Summaries) != 2 || got["ann"] != 2 || got["bob"] != 5 {
+		t.Errorf("summaries: %v", last.Summaries)
 	}
 	if k.done(last); !k.empty() {
 		t.Error("what was written still waits")

@@ -76,12 +76,12 @@ func (r *Recorder) Restore(u Unwritten) {
 	for _, o := range u.Outputs {
 		r.put(pendingOutput{Output: o})
 	}
-	r.ledgers.keep(u.Ledgers)
+	r.summaries.keep(u.Summaries)
 }
 
 // Unwritten returns what the store has not accepted.
 func (r *Recorder) Unwritten() Unwritten {
-	return Unwritten{Records: r.records, Outputs: r.unwritten(), Ledgers: r.ledgers.list(), Roster: r.roster, Lost: r.lost}
+	return Unwritten{Records: r.records, Outputs: r.unwritten(), Summaries: r.summaries.list(), Roster: r.roster, Lost: r.lost}
 }
 
 // Pace returns the size of a step as a multiple of its usual size.
@@ -109,18 +109,18 @@ type Problem struct {
 
 // Unwritten is what the store has not accepted. A daemon leaves it to its successor.
 type Unwritten struct {
-	Records []job.Record   `json:"records,omitempty"`
-	Outputs []store.Output `json:"outputs,omitempty"`
-	Ledgers []job.Ledger   `json:"ledgers,omitempty"`
-	Roster  *effect.Roster `json:"roster,omitempty"`
-	Lost    int            `json:"lost,omitempty"`
+	Records   []job.Record   `json:"records,omitempty"`
+	Outputs   []store.Output `json:"outputs,omitempty"`
+	Summaries []job.Summary  `json:"ledgers,omitempty"`
+	Roster    *effect.Roster `json:"roster,omitempty"`
+	Lost      int            `json:"lost,omitempty"`
 }
 
 // Commit writes a step's facts, and some of the waiting output. It returns the runs whose
 // occurrence was decided before, according to the history. If the store fails, the facts wait, and
 // their acts proceed: a full disk must not stop jobs.
 func (r *Recorder) Commit(b store.Batch) (refused map[job.RunID]bool) {
-	if len(b.Records) == 0 && len(b.Ledgers) == 0 && b.Roster == nil && !r.due {
+	if len(b.Records) == 0 && len(b.Summaries) == 0 && b.Roster == nil && !r.due {
 		return nil
 	}
 	if !r.failing {

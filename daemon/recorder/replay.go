@@ -20,7 +20,7 @@ func (u *Unwritten) Replay(m *store.Restored, boot string) {
 		}
 		m.Known = append(m.Known, u.Roster.All()...) // the later one of a job counts
 	}
-	m.Ledgers = append(m.Ledgers, u.Ledgers...) // the engine takes the last one
+	m.Summaries = append(m.Summaries, u.Summaries...) // the engine takes the last one
 	live := map[job.RunID]job.Run{}
 	for _, r := range m.Live {
 		live[r.ID] = r

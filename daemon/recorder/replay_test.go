@@ -37,7 +37,7 @@ func TestReplayKnowsBackfillsThatWereNotWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	u := Unwritten{Ledgers: []job.Ledger{{Job: "a", User: "ann", Bad: 3}}, Records: []job.Record{
+	u := Unwritten{Summaries: []job.Summary{{Job: "a", User: "ann", Bad: 3}}, Records: []job.Record{
 		fill(1, job.BackfillDone), fill(2, job.BackfillGoing),
 		ended(run(3, "ann", from.Add(time.Minute), job.VerdictOK)), ended(run(4, "bob", from, job.VerdictDead)),
 		ended(run(5, "ann", from.Add(2*time.Hour), job.VerdictOK)),
@@ -50,7 +50,7 @@ func TestReplayKnowsBackfillsThatWereNotWritten(t *testing.T) {
 	if len(m.Backfills) != 1 || m.Backfills[0].ID != 2 || m.NextBackfill != 3 || !maps.Equal(m.Ran[2], want) {
 		t.Errorf("backfills %v, next %d, ran %v; want number 2 alone and %v", m.Backfills, m.NextBackfill, m.Ran, want)
 	}
-	if len(m.Ledgers) != 1 || m.Ledgers[0].Bad != 3 {
-		t.Errorf("ledgers: %v", m.Ledgers)
+	if len(m.Summaries) != 1 || m.Summaries[0].Bad != 3 {
+		t.Errorf("summaries: %v", m.Summaries)
 	}
 }

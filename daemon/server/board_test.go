@@ -158,7 +158,7 @@ func (w *world) rowOf(st jobstate.Numbered) api.Row {
 		Job: j.ID, User: j.User, Crontab: j.Crontab, Line: j.Line, Zone: j.Zone, Command: j.Command, State: st.State,
 		Schedule:  job.StartsOn(j.Schedule, func(key string) string { return j.Options[key] }),
 		Protected: j.Options["protect"] == "yes", Labels: j.Options["labels"], Contact: j.Options["owner"], Paused: st.Hold != nil, Acked: st.Ack != nil, Next: st.Next, Live: len(st.Running),
-		Streak: w.Ledger(j.ID, j.User).Bad,
+		Streak: w.Summary(j.ID, j.User).Bad,
 	}
 	for _, run := range st.Running {
 		if !run.Started.IsZero() && (r.Began.IsZero() || run.Started.Before(r.Began)) {

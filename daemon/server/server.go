@@ -45,10 +45,10 @@ type Backend interface {
 	Configuration() api.Config
 	// FileFault returns why the files of a job with on=file: are not watched, or "".
 	FileFault(j job.Owned) string
-	// Tap makes f receive the facts and ledgers of each step from now on, after the View that
+	// Tap makes f receive the facts and summaries of each step from now on, after the View that
 	// contains them. The loop waits for f, so f must not wait for anything. There is one tap: the
 	// last.
-	Tap(f func(facts []job.Record, ledgers []job.Ledger))
+	Tap(f func(facts []job.Record, summaries []job.Summary))
 	// Prune removes history that the options of jobs do not keep, now.
 	Prune(ctx context.Context) (prune.Pruned, error)
 	// Audit stores actions in the audit log. ctx may be over.
@@ -144,9 +144,9 @@ func New(o Options) *Server {
 	s.monitor = monitoring.New(o.Backend, o.Store, ring, s.states, s.find, o.Now())
 	s.overview = overview.New(o.Backend, o.Store, o.Backend.View, o.Now, s.states, s.crontabs)
 	s.whys = why.New(o.Store, s.find, o.Backend.Health, ring, o.Backend.FileFault)
-	o.Backend.Tap(func(facts []job.Record, ledgers []job.Ledger) {
+	o.Backend.Tap(func(facts []job.Record, summaries []job.Summary) {
 		s.monitor.Tap(facts)
-		s.states.Tap(facts, ledgers)
+		s.states.Tap(facts, summaries)
 	})
 	s.register()
 	return s

@@ -17,7 +17,7 @@ type statements struct {
 	occurrence, output       driver.Stmt
 	decide, begin, goOn, run driver.Stmt
 	hold, unhold, record     driver.Stmt
-	ledger                   driver.Stmt
+	summary                  driver.Stmt
 	beginFill, goOnFill      driver.Stmt
 	die, undie               driver.Stmt
 	alive, down              driver.Stmt
@@ -52,7 +52,7 @@ func (s *statements) prepare(ctx context.Context, w *database.Writer) error {
 		{&s.hold, "INSERT INTO hold (job, user, hold) VALUES (?, ?, ?)"},
 		{&s.unhold, "DELETE FROM hold WHERE job = ?1 AND (user IN ('', ?2) OR ?2 = '')"},
 		{&s.record, "INSERT INTO record (at, kind, job, era, reason, detail, due, hold, backfill, run) VALUES (?,?,?,?,?,?,?,?,?,?)"},
-		{&s.ledger, `INSERT INTO ledger (job, user, verdict, run, due, ended, success, bad, told, open, watched, ack, success_due, since)
+		{&s.summary, `INSERT INTO ledger (job, user, verdict, run, due, ended, success, bad, told, open, watched, ack, success_due, since)
 			VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (job, user) DO UPDATE SET verdict = excluded.verdict, run = excluded.run,
 			due = excluded.due, ended = excluded.ended, success = excluded.success, bad = excluded.bad, told = excluded.told,
 			open = excluded.open, watched = excluded.watched, ack = excluded.ack, success_due = excluded.success_due,
@@ -126,9 +126,9 @@ func (w *writer) batch(b Batch) error {
 	if len(refused.Records) > 0 {
 		return &refused
 	}
-	for i := range b.Ledgers {
-		if err := w.putLedger(&b.Ledgers[i]); err != nil {
-			return fmt.Errorf("ledger of %s: %w", b.Ledgers[i].Job, err)
+	for i := range b.Summaries {
+		if err := w.putSummary(&b.Summaries[i]); err != nil {
+			return fmt.Errorf("summary of %s: %w", b.Summaries[i].Job, err)
 		}
 	}
 	for _, o := range b.Outputs {

@@ -80,7 +80,7 @@ func TestCommitRunComesBackAfterEachRecord(t *testing.T) {
 	}
 }
 
-func TestCommitRetryAndManualRunsAreNotInLedger(t *testing.T) {
+func TestCommitRetryAndManualRunsAreNotInSummary(t *testing.T) {
 	s := open(t, t.TempDir())
 	first := ended(1, "a", noon, 1)
 	retry := *first.Run

@@ -13,12 +13,12 @@ import (
 	"github.com/cronring/cronring/daemon/store/database"
 )
 
-// decision selects rows of the ledger, each with its run as it is now.
+// decision selects decisions about occurrences, each with its run as it is now.
 const decision = `SELECT o.due AS due, o.era AS era, o.first, o.count, o.at, o.decision, o.reason, o.detail, o.user, ` + runColumns + `
 	FROM job CROSS JOIN occurrence AS o ON o.job = job.n LEFT JOIN run ON run.id = o.run WHERE job.id = ?1 AND `
 
-// The ledger is in order of time, not of jobs: what was run is found through
-// the job's runs, what was skipped through an index of its own.
+// Table occurrence is ordered by time, not by job: decisions that made a run are found through
+// the job's runs, others through their own index.
 const decisionsQuery = decision + `o.run IS NOT NULL AND (o.due, o.era) IN (SELECT r.due, r.era FROM run AS r
 		WHERE r.job = (SELECT n FROM job WHERE id = ?1) AND r.due >= ?2 AND r.due < ?3)
 	UNION ALL ` + decision + `o.run IS NULL AND o.due >= ?2 AND coalesce(o.first, o.due) < ?3

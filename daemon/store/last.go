@@ -86,10 +86,10 @@ func (s *Store) lastWith(ctx context.Context, f func(job.Run), runs, which strin
 }
 
 // Streaks calls f for each job whose newest occurrence did not succeed, with the number of failures
-// in a row and the time of the last success. Other fields of the ledgers are not read.
-func (s *Store) Streaks(ctx context.Context, f func(l job.Ledger)) error {
+// in a row and the time of the last success. Other fields of the summaries are not read.
+func (s *Store) Streaks(ctx context.Context, f func(l job.Summary)) error {
 	err := s.Each(ctx, func(rows *sql.Rows) error {
-		var l job.Ledger
+		var l job.Summary
 		var success sql.NullInt64
 		err := rows.Scan(&l.Job, &l.User, &l.Bad, &success)
 		l.Success = database.Instant(success)

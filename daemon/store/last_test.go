@@ -30,7 +30,7 @@ func TestLastIsTheNewestEndedRunOfEachJob(t *testing.T) {
 	run("b", job.Started, job.RunRunning, 0)
 	run("c", job.Ended, job.RunEnded, 0)
 	run("c", job.Dropped, job.RunDropped, 0)
-	commit(t, s, Batch{Records: facts, Ledgers: []job.Ledger{
+	commit(t, s, Batch{Records: facts, Summaries: []job.Summary{
 		{Job: "a", User: "ann", Bad: 2, Verdict: job.VerdictFail, Success: noon}, {Job: "c", User: "ann", Verdict: job.VerdictOK, Success: noon},
 	}})
 	var got []string
@@ -62,7 +62,7 @@ func TestLastIsTheNewestEndedRunOfEachJob(t *testing.T) {
 		t.Errorf("Ended: %+v, %v, want runs 2 and 5", ended, err)
 	}
 	var streaks []string
-	err = s.Streaks(t.Context(), func(l job.Ledger) {
+	err = s.Streaks(t.Context(), func(l job.Summary) {
 		streaks = append(streaks, fmt.Sprint(l.Job, " ", l.User, " ", l.Bad, " ", l.Success.Equal(noon)))
 	})
 	if err != nil || !slices.Equal(streaks, []string{"a ann 2 true"}) {
@@ -70,18 +70,18 @@ func TestLastIsTheNewestEndedRunOfEachJob(t *testing.T) {
 	}
 }
 
-func TestLedgerKeepsWhatWasAcknowledged(t *testing.T) {
+func TestSummaryKeepsWhatWasAcknowledged(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
-	l := job.Ledger{Job: "a", User: "ann", Bad: 1, Ack: &job.Ack{Run: 7, At: noon, By: "bob", Reason: "known"}, Since: noon}
-	commit(t, s, Batch{Ledgers: []job.Ledger{l}})
+	l := job.Summary{Job: "a", User: "ann", Bad: 1, Ack: &job.Ack{Run: 7, At: noon, By: "bob", Reason: "known"}, Since: noon}
+	commit(t, s, Batch{Summaries: []job.Summary{l}})
 	s = reopen(t, s, dir)
-	if got := restore(t, s).Ledgers; len(got) != 1 || got[0].Ack == nil || *got[0].Ack != *l.Ack || !got[0].Since.Equal(noon) {
-		t.Fatalf("ledgers %+v, want one with %+v", got, *l.Ack)
+	if got := restore(t, s).Summaries; len(got) != 1 || got[0].Ack == nil || *got[0].Ack != *l.Ack || !got[0].Since.Equal(noon) {
+		t.Fatalf("summaries %+v, want one with %+v", got, *l.Ack)
 	}
 	l.Ack = nil
-	commit(t, s, Batch{Ledgers: []job.Ledger{l}})
-	if got := restore(t, s).Ledgers; got[0].Ack != nil {
+	commit(t, s, Batch{Summaries: []job.Summary{l}})
+	if got := restore(t, s).Summaries; got[0].Ack != nil {
 		t.Errorf("acknowledged still: %+v", *got[0].Ack)
 	}
 }

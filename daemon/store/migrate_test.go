@@ -45,8 +45,8 @@ func row(id int, name int, user, invocation, state, outcome string, code int) st
 		0, '%[6]s', '%[7]s', %[8]d, 0, '');`, id, name, id*1000, invocation, state, user, outcome, code)
 }
 
-// past is a history from before there were ledgers, and the expected ledgers.
-func past() (script string, want []job.Ledger) {
+// past is a history from before there were summaries, and the expected summaries.
+func past() (script string, want []job.Summary) {
 	script = "INSERT INTO job (n, id) VALUES (1, 'a'), (2, 'b'), (3, 'c'), (4, 'd'), (5, 'e');" +
 		// an attempt with a later attempt is not a separate failure
 		row(1, 1, "ann", "i1", "ended", "exited", 0) + row(2, 1, "ann", "i2", "ended", "exited", 1) +
@@ -59,7 +59,7 @@ func past() (script string, want []job.Ledger) {
 		// of the account before nothing is known: its runs were another job's
 		row(5, 4, "bob", "i5", "ended", "exited", 0) + row(11, 4, "ann", "i11", "dropped", "", 0) + row(12, 5, "ann", "i12", "running", "", 0)
 	at := func(n int64) time.Time { return database.FromNanos(n) }
-	want = []job.Ledger{
+	want = []job.Summary{
 		{Job: "a", User: "ann", Verdict: job.VerdictFail, Run: 4, Due: at(4000), Ended: at(4005), Success: at(1005), Bad: 2},
 		{Job: "b", User: "ann", Verdict: job.VerdictOK, Run: 6, Due: at(6000), Ended: at(6005), Success: at(6005), SuccessDue: at(6000)},
 		{Job: "c", User: "ann", Verdict: job.VerdictLost, Run: 9, Due: at(9000), Ended: at(9005), Bad: 1},
@@ -67,14 +67,14 @@ func past() (script string, want []job.Ledger) {
 	return script, want
 }
 
-func TestOlderDatabaseGetsItsLedgers(t *testing.T) {
+func TestOlderDatabaseGetsItsSummaries(t *testing.T) {
 	script, want := past()
 	for _, steps := range []int{3, 4} { // 4: it was stopped between the steps
 		dir := t.TempDir()
 		older(t, dir, steps, script)
 		s := open(t, dir)
 		r := restore(t, s)
-		same(t, "ledgers", r.Ledgers, want)
+		same(t, "summaries", r.Summaries, want)
 		if len(r.Live) != 2 || r.NextRun != 13 || s.Notice != "" {
 			t.Errorf("%d live runs, next %d, notice %q", len(r.Live), r.NextRun, s.Notice)
 		}
@@ -82,10 +82,10 @@ func TestOlderDatabaseGetsItsLedgers(t *testing.T) {
 		if err != nil || len(failed) != 5 {
 			t.Errorf("%d failed runs, %v; want 5", len(failed), err)
 		}
-		commit(t, s, Batch{Ledgers: []job.Ledger{{Job: "c", User: "ann", Run: 13}}})
+		commit(t, s, Batch{Summaries: []job.Summary{{Job: "c", User: "ann", Run: 13}}})
 		s = reopen(t, s, dir)
-		if got := restore(t, s).Ledgers; got[2].Run != 13 || got[2].Bad != 0 {
-			t.Errorf("ledgers are derived again: %+v", got[2])
+		if got := restore(t, s).Summaries; got[2].Run != 13 || got[2].Bad != 0 {
+			t.Errorf("summaries are derived again: %+v", got[2])
 		}
 	}
 }
@@ -105,13 +105,13 @@ func TestOpenOlderDatabaseOnAFullDisk(t *testing.T) {
 				t.Fatal("the disk is not full")
 			}
 			r := restore(t, s)
-			same(t, "ledgers", r.Ledgers, want)
+			same(t, "summaries", r.Summaries, want)
 			if len(r.Live) != 2 || r.NextRun != 13 || r.NextBackfill != 1 {
 				t.Errorf("%d live runs, next %d, next backfill %d", len(r.Live), r.NextRun, r.NextBackfill)
 			}
 			free()
 			commit(t, s, Batch{Records: []job.Record{decided(13, "a", noon)}})
-			same(t, "ledgers later", restore(t, s).Ledgers, want)
+			same(t, "summaries later", restore(t, s).Summaries, want)
 		})
 	}
 }

@@ -237,7 +237,7 @@ func TestPruneKeepsDeadLettersAndWhatWasConcludedLast(t *testing.T) {
 		hour(dies(1, "a", "root"), 9), hour(concluded(2, "a", noon, 0, job.VerdictOK), 8), hour(concluded(3, "a", noon, 1, job.VerdictFail), 7),
 		hour(concluded(4, "a", noon, 1, job.VerdictRetry), 6), hour(concluded(5, "a", noon, 1, job.VerdictRetry), 5),
 		hour(decided(6, "a", noon.Add(time.Hour)), 4),
-	}, Ledgers: []job.Ledger{{Job: "a", User: "root", Run: 3, Verdict: job.VerdictFail, Ended: noon}}})
+	}, Summaries: []job.Summary{{Job: "a", User: "root", Run: 3, Verdict: job.VerdictFail, Ended: noon}}})
 	chatter(t, s, 6)
 	pruned(t, s, prune.Policy{Age: time.Hour, PerJob: 1})
 	runs, err := s.Runs(t.Context(), Filter{})
@@ -272,18 +272,18 @@ func TestPruneDiscardsOldestDeadLettersOfTheAccountThatHasTooMany(t *testing.T) 
 func TestPruneForgetsJobsThatAreGone(t *testing.T) {
 	s := open(t, t.TempDir())
 	old := noon.Add(-2 * time.Hour)
-	commit(t, s, Batch{Ledgers: []job.Ledger{
+	commit(t, s, Batch{Summaries: []job.Summary{
 		{Job: "gone", User: "ann", Ended: old}, {Job: "gone", User: "bob", Ended: noon}, {Job: "here", User: "ann", Watched: old},
 	}})
 	installed := func(id job.ID, user string) bool { return id == "here" && user == "ann" }
 	pruned(t, s, prune.Policy{Age: time.Hour})
-	if got := restore(t, s).Ledgers; len(got) != 3 {
-		t.Errorf("ledgers are forgotten although nobody knows what is installed: %v", got)
+	if got := restore(t, s).Summaries; len(got) != 3 {
+		t.Errorf("summaries are forgotten although nobody knows what is installed: %v", got)
 	}
 	pruned(t, s, prune.Policy{Age: time.Hour, Installed: installed})
-	got := restore(t, s).Ledgers
+	got := restore(t, s).Summaries
 	if len(got) != 2 || got[0].User != "bob" && got[1].User != "bob" {
-		t.Errorf("ledgers left: %v; want bob's, which is young, and that of here", got)
+		t.Errorf("summaries left: %v; want bob's, which is young, and that of here", got)
 	}
 }
 

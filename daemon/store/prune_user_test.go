@@ -94,7 +94,7 @@ func TestPruneLimitsTheJobsOfAUserThatAreGone(t *testing.T) {
 			name := job.ID(fmt.Sprintf("%s/%02d", user, n))
 			skip := skipped(name, noon.Add(time.Hour), job.Late)
 			b.Records = append(b.Records, runOf(user, id, name), skip)
-			b.Ledgers = append(b.Ledgers, job.Ledger{Job: name, User: user, Run: id})
+			b.Summaries = append(b.Summaries, job.Summary{Job: name, User: user, Run: id})
 		}
 	}
 	b.Records = append(b.Records, runOf("ann", 100, "root's"), decided(101, "ann/03", noon.Add(time.Minute)))

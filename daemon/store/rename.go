@@ -30,8 +30,8 @@ func (r *Restored) rename(renames *job.Renames) {
 	for i := range r.Live {
 		renames.Run(&r.Live[i])
 	}
-	for i := range r.Ledgers {
-		r.Ledgers[i].Job = renames.Of(r.Ledgers[i].Job, r.Ledgers[i].User)
+	for i := range r.Summaries {
+		r.Summaries[i].Job = renames.Of(r.Summaries[i].Job, r.Summaries[i].User)
 	}
 	for i := range r.Backfills {
 		r.Backfills[i].Job = renames.Of(r.Backfills[i].Job, r.Backfills[i].User)

@@ -52,10 +52,10 @@ func TestRenameKeepsWhatBelongsToUsers(t *testing.T) {
 	again := restore(t, s)
 	r.Unowned = false
 	same(t, "what is restored later, and what was renamed in memory", summary(again), summary(r))
-	same(t, "marks, live runs, pauses, ledgers and backfills", summary(again), []string{
+	same(t, "marks, live runs, pauses, summaries and backfills", summary(again), []string{
 		"mark ann/backup 5000", "mark ann/never 8000", "mark bob/backup2 6000", "mark clean 7000", "mark gone 100",
 		"live 5 ann/backup", "hold ann/backup ann", "hold bob/backup bob",
-		"ledger ann/backup ann 2", "ledger bob/backup bob 1", "ledger bob/backup2 bob 3", "ledger clean root 4", "backfill 1 ann/backup",
+		"summary ann/backup ann 2", "summary bob/backup bob 1", "summary bob/backup2 bob 3", "summary clean root 4", "backfill 1 ann/backup",
 	})
 	runs, err := s.Runs(t.Context(), Filter{})
 	got := ""
@@ -140,12 +140,12 @@ func summary(r Restored) []string {
 			all = append(all, fmt.Sprintf("hold %s %s", id, h.User))
 		}
 	}
-	ledgers := map[string]job.Ledger{}
-	for _, l := range r.Ledgers {
-		ledgers[string(l.Job)] = l
+	summaries := map[string]job.Summary{}
+	for _, l := range r.Summaries {
+		summaries[string(l.Job)] = l
 	}
-	for _, id := range sorted(ledgers) {
-		all = append(all, fmt.Sprintf("ledger %s %s %d", id, ledgers[id].User, ledgers[id].Run))
+	for _, id := range sorted(summaries) {
+		all = append(all, fmt.Sprintf("summary %s %s %d", id, summaries[id].User, summaries[id].Run))
 	}
 	for _, b := range r.Backfills {
 		all = append(all, fmt.Sprintf("backfill %d %s", b.ID, b.Job))

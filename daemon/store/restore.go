@@ -16,17 +16,17 @@ import (
 // Restored is the state that a start needs from earlier lives of the daemon. In a new database all
 // fields are zero except Seed and NextRun.
 type Restored struct {
-	Marks    []job.Mark
-	Live     []job.Run // queued, waiting, decided or running when last seen; oldest first
-	Holds    job.Holds
-	Known    []effect.Known
-	Ledgers  []job.Ledger // the last changed are last
-	NextRun  job.RunID    // the first unused number
-	Era      job.Era
-	LastSeen time.Time // wall time of the newest commit
-	BootID   string    // of the newest commit
-	Seed     uint64    // random, made with the database, never changed
-	Unowned  bool      // the IDs of jobs have no owner, as in version 0.7: call Rename
+	Marks     []job.Mark
+	Live      []job.Run // queued, waiting, decided or running when last seen; oldest first
+	Holds     job.Holds
+	Known     []effect.Known
+	Summaries []job.Summary // the last changed are last
+	NextRun   job.RunID     // the first unused number
+	Era       job.Era
+	LastSeen  time.Time // wall time of the newest commit
+	BootID    string    // of the newest commit
+	Seed      uint64    // random, made with the database, never changed
+	Unowned   bool      // the IDs of jobs have no owner, as in version 0.7: call Rename
 
 	LastUsers map[job.ID]string // if Unowned: of each job in the history the user that it ran as last, or ""
 
@@ -47,7 +47,7 @@ func (s *Store) Restore(ctx context.Context) (Restored, error) {
 		s.Row(ctx, "SELECT coalesce(max(id), 0) + 1 FROM run").Scan(&r.NextRun),
 		s.Row(ctx, "SELECT coalesce(max(id), 0) + 1 FROM backfill").Scan(&r.NextBackfill),
 		s.restoreLife(ctx, &r), s.restoreMarks(ctx, &r), s.restoreHolds(ctx, &r), s.restoreRoster(ctx, &r),
-		s.restoreLedgers(ctx, &r), s.restoreBackfills(ctx, &r),
+		s.restoreSummaries(ctx, &r), s.restoreBackfills(ctx, &r),
 	)
 	if err != nil {
 		return r, fmt.Errorf("read history: %w", err)
@@ -130,13 +130,13 @@ func (s *Store) restoreRoster(ctx context.Context, r *Restored) error {
 	}, "SELECT known FROM roster ORDER BY part")
 }
 
-func (s *Store) restoreLedgers(ctx context.Context, r *Restored) error {
-	var ledgers int
-	if err := s.Row(ctx, "SELECT count(*) FROM ledger").Scan(&ledgers); err != nil {
+func (s *Store) restoreSummaries(ctx context.Context, r *Restored) error {
+	var summaries int
+	if err := s.Row(ctx, "SELECT count(*) FROM ledger").Scan(&summaries); err != nil {
 		return err
 	}
-	r.Ledgers = make([]job.Ledger, 0, ledgers)
-	var l job.Ledger
+	r.Summaries = make([]job.Summary, 0, summaries)
+	var l job.Summary
 	var due, ended, success, open, watched, successDue, since sql.NullInt64
 	return s.Each(ctx, func(row *sql.Rows) error {
 		var ack []byte
@@ -147,7 +147,7 @@ func (s *Store) restoreLedgers(ctx context.Context, r *Restored) error {
 		l.Ack, err = ackOf(ack)
 		l.Due, l.Ended, l.Success, l.Open, l.Watched = database.Instant(due), database.Instant(ended), database.Instant(success), database.Instant(open), database.Instant(watched)
 		l.SuccessDue, l.Since = database.Instant(successDue), database.Instant(since)
-		r.Ledgers = append(r.Ledgers, l)
+		r.Summaries = append(r.Summaries, l)
 		return err
 	}, `SELECT job.id, user, verdict, run, ledger.due, ended, success, bad, told, open, watched, ack, success_due, since
 		FROM ledger JOIN job ON job.n = ledger.job ORDER BY run`)

@@ -11,10 +11,10 @@ import (
 // are due together: decided, started, ended.
 func BenchmarkRun(b *testing.B) {
 	b.Run("bare", func(b *testing.B) { benchmarkRun(b, false) })
-	b.Run("ledger", func(b *testing.B) { benchmarkRun(b, true) })
+	b.Run("summary", func(b *testing.B) { benchmarkRun(b, true) })
 }
 
-func benchmarkRun(b *testing.B, ledgers bool) {
+func benchmarkRun(b *testing.B, summaries bool) {
 	s := open(b, b.TempDir())
 	fill(b, s, 200, 20_000)
 	const n = 64
@@ -31,8 +31,8 @@ func benchmarkRun(b *testing.B, ledgers bool) {
 			over.Kind = job.Ended
 			batches[1].Records = append(batches[1].Records, started)
 			batches[2].Records = append(batches[2].Records, over)
-			if ledgers {
-				batches[2].Ledgers = append(batches[2].Ledgers, job.Ledger{
+			if summaries {
+				batches[2].Summaries = append(batches[2].Summaries, job.Summary{
 					Job: over.Run.Job, User: over.Run.User, Verdict: job.VerdictOK, Run: id, Due: at, Ended: at, Success: at,
 				})
 			}

@@ -55,30 +55,30 @@ func TestRunsWithoutParentsHaveNone(t *testing.T) {
 	}
 }
 
-func TestLedgersComeBack(t *testing.T) {
+func TestSummariesComeBack(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
-	full := job.Ledger{
+	full := job.Summary{
 		Job: "a", User: "ann", Verdict: job.VerdictDead, Run: 7, Due: noon, Ended: noon.Add(1), Success: noon.Add(2),
 		Bad: 3, Notified: job.NotifiedFailure | job.NotifiedLate, Open: noon.Add(3), Watched: noon.Add(4),
 	}
-	watched := job.Ledger{Job: "b", User: "ann", Watched: noon}
-	other := job.Ledger{Job: "a", User: "bob", Verdict: job.VerdictOK, Run: 2, Due: noon, Ended: noon, Success: noon}
-	commit(t, s, Batch{Ledgers: []job.Ledger{{Job: "a", User: "ann", Run: 5, Bad: 9, Open: noon}, other, watched}})
-	commit(t, s, Batch{Ledgers: []job.Ledger{{Job: "a", User: "ann", Run: 6}, full}})
+	watched := job.Summary{Job: "b", User: "ann", Watched: noon}
+	other := job.Summary{Job: "a", User: "bob", Verdict: job.VerdictOK, Run: 2, Due: noon, Ended: noon, Success: noon}
+	commit(t, s, Batch{Summaries: []job.Summary{{Job: "a", User: "ann", Run: 5, Bad: 9, Open: noon}, other, watched}})
+	commit(t, s, Batch{Summaries: []job.Summary{{Job: "a", User: "ann", Run: 6}, full}})
 	s = reopen(t, s, dir)
-	same(t, "ledgers", restore(t, s).Ledgers, []job.Ledger{watched, other, full})
+	same(t, "summaries", restore(t, s).Summaries, []job.Summary{watched, other, full})
 }
 
-// A ledger and the run that it speaks of are written together or not at all.
-func TestLedgerIsWrittenWithItsRunOrNotAtAll(t *testing.T) {
+// A summary and the run that it speaks of are written together or not at all.
+func TestSummaryIsWrittenWithItsRunOrNotAtAll(t *testing.T) {
 	s := open(t, t.TempDir())
 	commit(t, s, Batch{Records: []job.Record{decided(1, "a", noon)}})
-	b := Batch{At: noon, Records: []job.Record{decided(2, "a", noon)}, Ledgers: []job.Ledger{{Job: "a", User: "root", Run: 2}}}
+	b := Batch{At: noon, Records: []job.Record{decided(2, "a", noon)}, Summaries: []job.Summary{{Job: "a", User: "root", Run: 2}}}
 	if err := s.Commit(t.Context(), b); err == nil {
 		t.Fatal("an occurrence was decided twice")
 	}
-	if got := restore(t, s).Ledgers; len(got) != 0 {
-		t.Errorf("ledgers of a refused batch: %v", got)
+	if got := restore(t, s).Summaries; len(got) != 0 {
+		t.Errorf("summaries of a refused batch: %v", got)
 	}
 }

@@ -66,7 +66,7 @@ func (quietLoop) Diagnostics() []crontab.Diagnostic { return nil }
 
 func (quietLoop) Refused() []spool.Refusal { return nil }
 
-func (quietLoop) Tap(func([]job.Record, []job.Ledger)) {}
+func (quietLoop) Tap(func([]job.Record, []job.Summary)) {}
 
 func (quietLoop) Audit(context.Context, []job.Action) {}
 

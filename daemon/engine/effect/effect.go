@@ -110,8 +110,8 @@ type FileWatch struct {
 	Since    time.Time // what arrived earlier does not count
 }
 
-// Ledger requests that a changed ledger of a job is stored.
-type Ledger struct{ Ledger job.Ledger }
+// Summary requests that a changed summary of a job is stored.
+type Summary struct{ Summary job.Summary }
 
 // Notify sends a notification to its channels.
 type Notify struct{ Notice job.Notice }
@@ -168,7 +168,7 @@ func (Check) effect() {}
 
 func (Measure) effect() {}
 
-func (Ledger) effect() {}
+func (Summary) effect() {}
 
 func (Notify) effect() {}
 

@@ -152,7 +152,7 @@ func (h *Host) start() {
 		Holds: maps.Clone(h.store.Holds), Stamps: maps.Clone(h.store.Stamps), Known: h.store.Known(), NextRun: h.store.NextRun,
 		Marks:     slices.Collect(maps.Values(h.store.Marks)),
 		Live:      slices.SortedFunc(maps.Values(h.store.Live), func(a, b job.Run) int { return int(a.ID - b.ID) }),
-		Ledgers:   slices.Collect(maps.Values(h.store.Ledgers)),
+		Summaries: slices.Collect(maps.Values(h.store.Summaries)),
 		Backfills: slices.SortedFunc(maps.Values(h.store.Backfills), func(a, b job.Backfill) int { return int(a.ID - b.ID) }),
 		Ran:       h.store.RanInBackfills(), NextBackfill: h.store.NextBackfill,
 		LastSeen: h.lastSeen, Era: h.era, Booted: h.booted,

@@ -75,7 +75,7 @@ type Host struct {
 	Jobs      *catalog.Catalog
 	Barred    map[string]event.Barred // users for whom nothing may start
 	Holds     job.Holds
-	Ledgers   map[job.Owned]job.Ledger
+	Summaries map[job.Owned]job.Summary
 	Stamps    map[string]timetable.Day // by period: when its job last ran
 	Blackouts timetable.Blackouts
 	Live      map[job.RunID]*live.Run
@@ -199,4 +199,4 @@ type check struct {
 	runs []*live.Run // the live runs of the job
 }
 
-func (c *check) ledger() job.Ledger { return c.Ledgers[job.Owned{Job: c.ID, User: c.User()}] }
+func (c *check) summary() job.Summary { return c.Summaries[job.Owned{Job: c.ID, User: c.User()}] }

@@ -40,8 +40,8 @@ func TestGatesExceptions(t *testing.T) {
 		{"enabled=no", func(*Host) {}, "SSRSSSSSS"},
 		{"overlap=sometimes", func(*Host) {}, "SSSSSSSSS"}, // the entry is held
 		{"", func(h *Host) { h.Holds = job.Holds{"ann/x": {{By: "bob"}}} }, "SSRSSSSSS"},
-		{"breaker=1/1h", func(h *Host) { h.ledger(job.Ledger{Open: noon.Add(time.Minute)}) }, "SRRSRRSRR"},
-		{"once-per=day", func(h *Host) { h.ledger(job.Ledger{SuccessDue: noon}) }, "SRRRSSSRS"},
+		{"breaker=1/1h", func(h *Host) { h.summary(job.Summary{Open: noon.Add(time.Minute)}) }, "SRRSRRSRR"},
+		{"once-per=day", func(h *Host) { h.summary(job.Summary{SuccessDue: noon}) }, "SRRRSSSRS"},
 		{"deadline=1m", func(h *Host) { h.Now = noon.Add(time.Hour) }, "SRRRSSSRS"},
 		{"window=14:00-15:00", func(*Host) {}, "SSRHSRSRS"},
 		{"window=14:00-15:00 outside=wait", func(*Host) {}, "HSRHHRHRH"},
@@ -69,8 +69,8 @@ func TestGatesExceptions(t *testing.T) {
 	}
 }
 
-func (h *Host) ledger(l job.Ledger) {
-	h.Ledgers = map[job.Owned]job.Ledger{{Job: "ann/x", User: "ann"}: l}
+func (h *Host) summary(l job.Summary) {
+	h.Summaries = map[job.Owned]job.Summary{{Job: "ann/x", User: "ann"}: l}
 }
 
 // running lets a run of the job have a process.

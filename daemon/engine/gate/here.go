@@ -61,7 +61,7 @@ func (c *check) breaker() Decision {
 	if c.Options.Breaker.Failures == 0 {
 		return Decision{}
 	}
-	l := c.ledger()
+	l := c.summary()
 	if l.Open.IsZero() {
 		return Decision{}
 	}

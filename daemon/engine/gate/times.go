@@ -39,7 +39,7 @@ func (c *check) liveInPeriod() Decision {
 }
 
 // oncePer checks once-per=: once an occurrence has succeeded, the others of its period are
-// skipped. Failures do not count, so the next occurrence is another chance. The ledger has
+// skipped. Failures do not count, so the next occurrence is another chance. The summary has
 // the due time of the newest success, and overlap=skip is the default, so no two runs can
 // succeed at the same time.
 func (c *check) oncePer() Decision {
@@ -47,7 +47,7 @@ func (c *check) oncePer() Decision {
 	if per == option.OncePerNone {
 		return Decision{}
 	}
-	done := c.ledger().SuccessDue
+	done := c.summary().SuccessDue
 	if done.IsZero() || !per.Same(done, c.Due, c.Zone()) && !(per == option.OncePerDue && c.repeats(done)) {
 		return Decision{}
 	}

@@ -16,7 +16,7 @@ type Store struct {
 	Marks        map[job.ID]job.Mark
 	Live         map[job.RunID]job.Run
 	Dead         map[job.RunID]job.Run // dead letters, including those that were run again
-	Ledgers      map[job.Owned]job.Ledger
+	Summaries    map[job.Owned]job.Summary
 	Backfills    map[int64]job.Backfill // active ones
 	NextRun      job.RunID
 	NextBackfill int64
@@ -29,7 +29,7 @@ type Store struct {
 func New() *Store {
 	return &Store{
 		Holds: job.Holds{}, Stamps: map[string]timetable.Day{}, Marks: map[job.ID]job.Mark{}, Live: map[job.RunID]job.Run{},
-		Dead: map[job.RunID]job.Run{}, Ledgers: map[job.Owned]job.Ledger{}, Backfills: map[int64]job.Backfill{}, NextRun: 1, NextBackfill: 1,
+		Dead: map[job.RunID]job.Run{}, Summaries: map[job.Owned]job.Summary{}, Backfills: map[int64]job.Backfill{}, NextRun: 1, NextBackfill: 1,
 		runs: map[job.ID][]job.Run{},
 	}
 }
@@ -43,8 +43,8 @@ func (s *Store) Keep(e effect.Effect) {
 		s.roster = e.After(s.roster)
 	case effect.Stamp:
 		s.Stamps[e.ID] = e.Day
-	case effect.Ledger:
-		s.Ledgers[job.Owned{Job: e.Ledger.Job, User: e.Ledger.User}] = e.Ledger
+	case effect.Summary:
+		s.Summaries[job.Owned{Job: e.Summary.Job, User: e.Summary.User}] = e.Summary
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // Problems describes the problems of a job beyond its newest run, and what else views
-// show of its ledger.
+// show of its summary.
 type Problems struct {
 	Broken time.Time // breaker= holds the job until then; zero: it does not
 	Bad    int       // failures in a row

@@ -81,7 +81,7 @@ func (n *Numbering) slot(id job.ID) (int32, bool) {
 // update is an update of a memory.
 type update struct {
 	ended   []*job.Run
-	streaks []job.Ledger
+	streaks []job.Summary
 }
 
 func newMemory(s Store, view func() *view.View) *memory {
@@ -89,7 +89,7 @@ func newMemory(s Store, view func() *view.View) *memory {
 }
 
 // Tap receives the results of each step; see Backend.Tap.
-func (m *memory) Tap(facts []job.Record, ledgers []job.Ledger) {
+func (m *memory) Tap(facts []job.Record, summaries []job.Summary) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i := range facts {
@@ -112,9 +112,9 @@ func (m *memory) Tap(facts []job.Record, ledgers []job.Ledger) {
 			m.touchAll()
 		}
 	}
-	for i := range ledgers {
-		m.takeStreak(ledgers[i])
-		m.touch(ledgers[i].Job)
+	for i := range summaries {
+		m.takeStreak(summaries[i])
+		m.touch(summaries[i].Job)
 	}
 }
 
@@ -128,7 +128,7 @@ func (m *memory) takeEnd(r *job.Run) {
 	}
 }
 
-func (m *memory) takeStreak(l job.Ledger) {
+func (m *memory) takeStreak(l job.Summary) {
 	if m.filling {
 		m.missed.streaks = append(m.missed.streaks, l)
 	}
@@ -185,7 +185,7 @@ func (k *pastCache) put(slot int32, p Past) {
 	}
 }
 
-func (n *Numbering) takeStreak(l job.Ledger, k *pastCache) {
+func (n *Numbering) takeStreak(l job.Summary, k *pastCache) {
 	if slot, ok := n.slot(l.Job); ok && l.User == n.View.Entry(int(slot)).User() {
 		k.lasts[slot].Streak, k.lasts[slot].Success = int32(l.Bad), max(k.lasts[slot].Success, nanosOf(l.Success))
 	}
@@ -366,7 +366,7 @@ func (m *memory) ask(ctx context.Context, next *Numbering, slots []int32, k *pas
 	}
 	missing := slots
 	end := func(r job.Run) { next.takeEnd(&r, k) }
-	err := m.store.Streaks(ctx, func(l job.Ledger) { next.takeStreak(l, k) })
+	err := m.store.Streaks(ctx, func(l job.Summary) { next.takeStreak(l, k) })
 	if err == nil && len(slots) > many {
 		err = m.store.Last(ctx, end)
 		slots = nil

@@ -17,7 +17,7 @@ func TestMemoryThatNobodyUsesIsEmpty(t *testing.T) {
 	e.Step(job.Moment{}, event.Load{Crontabs: []*crontab.File{file}})
 	m := newMemory(nil, e.View)
 	run := &job.Run{ID: 1, Job: e.View().ID(0), User: "ann", State: job.RunEnded}
-	m.Tap([]job.Record{{Kind: job.Ended, Job: run.Job, Run: run}}, []job.Ledger{{Job: run.Job, User: "ann", Bad: 1}})
+	m.Tap([]job.Record{{Kind: job.Ended, Job: run.Job, Run: run}}, []job.Summary{{Job: run.Job, User: "ann", Bad: 1}})
 	if m.names != nil || m.lasts != nil || m.ends != 0 || len(m.missed.ended)+len(m.missed.streaks) != 0 {
 		t.Errorf("it stores %+v", m)
 	}

@@ -19,7 +19,7 @@ type Store interface {
 	Last(ctx context.Context, f func(job.Run)) error
 	LastOf(ctx context.Context, jobs []job.ID, f func(job.Run)) error
 	LastBy(ctx context.Context, id job.ID, user string, f func(job.Run)) error
-	Streaks(ctx context.Context, f func(l job.Ledger)) error
+	Streaks(ctx context.Context, f func(l job.Summary)) error
 }
 
 // Jobs finds the states of jobs.

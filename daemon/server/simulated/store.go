@@ -148,12 +148,12 @@ func (w *World) LastBy(_ context.Context, id job.ID, user string, f func(job.Run
 }
 
 // Streaks does what store.Store.Streaks does.
-func (w *World) Streaks(_ context.Context, f func(l job.Ledger)) error {
+func (w *World) Streaks(_ context.Context, f func(l job.Summary)) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, l := range w.ledgers {
+	for _, l := range w.summaries {
 		if l.Bad > 0 || l.Verdict != job.VerdictOK {
-			f(job.Ledger{Job: l.Job, User: l.User, Bad: l.Bad, Success: l.Success})
+			f(job.Summary{Job: l.Job, User: l.User, Bad: l.Bad, Success: l.Success})
 		}
 	}
 	return w.Broken

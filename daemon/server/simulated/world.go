@@ -56,8 +56,8 @@ type World struct {
 	actions     []job.Action
 	runs        []job.Run // of AllRuns, when there were runsOf records
 	runsOf      int
-	ledgers     map[string]job.Ledger // by job and account
-	tap         func([]job.Record, []job.Ledger)
+	summaries   map[string]job.Summary // by job and account
+	tap         func([]job.Record, []job.Summary)
 	lives       []store.Life
 	states      map[string]string // by job, account and key
 	ends        []event.Ended     // of played runs, to come
@@ -71,8 +71,8 @@ const keptOutput = 1 << 20
 func New(now string) *World {
 	w := &World{
 		Hub: hub.New(budget.New(keptOutput, keptOutput)), engine: engine.New(engine.State{}), members: claims.New(), now: instant(now), up: time.Hour,
-		Machine: api.Health{V: api.Version, Version: "1.2.3", PID: 77, Host: "db-01", Zone: "UTC"},
-		ledgers: map[string]job.Ledger{}, Chunks: map[job.RunID][]job.Chunk{},
+		Machine:   api.Health{V: api.Version, Version: "1.2.3", PID: 77, Host: "db-01", Zone: "UTC"},
+		summaries: map[string]job.Summary{}, Chunks: map[job.RunID][]job.Chunk{},
 		Subscribed: make(chan struct{}, 1000),
 	}
 	w.lives = []store.Life{{Up: w.now}}
@@ -169,20 +169,20 @@ func (w *World) stepLocked(events ...event.Event) []effect.Effect {
 		w.view.Store(w.engine.View())
 	}
 	var facts []job.Record
-	var ledgers []job.Ledger
+	var summaries []job.Summary
 	for _, e := range effects {
 		switch e := e.(type) {
 		case effect.Fact:
 			facts = append(facts, e.Record)
 			w.records = append(w.records, e.Record)
 			w.Publish(api.Event{Record: &e.Record})
-		case effect.Ledger:
-			ledgers = append(ledgers, e.Ledger)
-			w.ledgers[string(e.Ledger.Job)+"/"+e.Ledger.User] = e.Ledger
+		case effect.Summary:
+			summaries = append(summaries, e.Summary)
+			w.summaries[string(e.Summary.Job)+"/"+e.Summary.User] = e.Summary
 		}
 	}
 	if w.tap != nil {
-		w.tap(facts, ledgers)
+		w.tap(facts, summaries)
 	}
 	return effects
 }
@@ -224,11 +224,11 @@ func (w *World) AddFacts(facts ...job.Record) {
 	w.records = append(w.records, facts...)
 }
 
-// Ledger returns the newest ledger of a job and an account.
-func (w *World) Ledger(id job.ID, user string) job.Ledger {
+// Summary returns the newest summary of a job and an account.
+func (w *World) Summary(id job.ID, user string) job.Summary {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.ledgers[string(id)+"/"+user]
+	return w.summaries[string(id)+"/"+user]
 }
 
 // ---- Backend
@@ -300,8 +300,8 @@ func (w *World) Subscribe(ctx context.Context) <-chan api.Event {
 	return events
 }
 
-// Tap sets the function that receives the facts and ledgers of each step.
-func (w *World) Tap(f func([]job.Record, []job.Ledger)) {
+// Tap sets the function that receives the facts and summaries of each step.
+func (w *World) Tap(f func([]job.Record, []job.Summary)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.tap = f

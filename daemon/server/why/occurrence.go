@@ -133,8 +133,8 @@ func (ev *evidence) findStart(c *call.Call, from, to time.Time) {
 	}
 }
 
-// addAsked finds the newest manual run among the chosen ones. It is not an occurrence, so the
-// ledger does not contain it.
+// addAsked finds the newest manual run among the chosen ones. It is not an occurrence, so no
+// decision about it is stored.
 func (x *Explainer) addAsked(ctx context.Context, c *call.Call, ev *evidence, f store.Filter) error {
 	f.Jobs, f.Trigger, f.Limit = []job.ID{ev.job.ID}, job.TriggerManual, 1
 	runs, err := x.find.Runs(ctx, c, f)

@@ -83,21 +83,21 @@ func (p *pruning) forgetGoneOf(ctx context.Context, owner string) error {
 
 // What the history has of jobs, with whether it is older than ?3, and how it is removed.
 const (
-	ledgersOfJobs = `SELECT ledger.job, user, job.id, coalesce(ended, watched, 0) < ?3 FROM ledger JOIN job ON job.n = ledger.job
+	summariesOfJobs = `SELECT ledger.job, user, job.id, coalesce(ended, watched, 0) < ?3 FROM ledger JOIN job ON job.n = ledger.job
 		WHERE (ledger.job, user) > (?1, ?2) ORDER BY ledger.job, user LIMIT ?4`
 	statesOfJobs = `SELECT state.job, user, job.id, max(at) < ?3 FROM state JOIN job ON job.n = state.job
 		WHERE (state.job, user) > (?1, ?2) GROUP BY state.job, user ORDER BY state.job, user LIMIT ?4`
 
-	dropLedger = "DELETE FROM ledger WHERE job = ? AND user = ?"
-	dropStates = "DELETE FROM state WHERE job = ? AND user = ?"
+	dropSummary = "DELETE FROM ledger WHERE job = ? AND user = ?"
+	dropStates  = "DELETE FROM state WHERE job = ? AND user = ?"
 )
 
-// forget removes ledgers and states of jobs that are gone.
+// forget removes summaries and states of jobs that are gone.
 func (p *pruning) forget(ctx context.Context) error {
 	if p.policy.Age == 0 || p.policy.Installed == nil {
 		return nil
 	}
-	for find, drop := range map[string]string{ledgersOfJobs: dropLedger, statesOfJobs: dropStates} {
+	for find, drop := range map[string]string{summariesOfJobs: dropSummary, statesOfJobs: dropStates} {
 		var gone [][]driver.Value
 		var n int64
 		var user string

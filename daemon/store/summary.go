@@ -8,8 +8,8 @@ import (
 	"github.com/cronring/cronring/daemon/store/database"
 )
 
-// putLedger replaces what is remembered of a job.
-func (w *writer) putLedger(l *job.Ledger) error {
+// putSummary replaces the row of a job in table ledger.
+func (w *writer) putSummary(l *job.Summary) error {
 	n, err := w.Number(l.Job)
 	if err != nil {
 		return err
@@ -18,7 +18,7 @@ func (w *writer) putLedger(l *job.Ledger) error {
 	if err != nil {
 		return err
 	}
-	_, err = w.Exec(w.stmts.ledger, n, l.User, string(l.Verdict), int64(l.Run), database.Nanos(l.Due), database.Nanos(l.Ended),
+	_, err = w.Exec(w.stmts.summary, n, l.User, string(l.Verdict), int64(l.Run), database.Nanos(l.Due), database.Nanos(l.Ended),
 		database.Nanos(l.Success), int64(l.Bad), int64(l.Notified), database.Nanos(l.Open), database.Nanos(l.Watched), ack, database.Nanos(l.SuccessDue), database.Nanos(l.Since))
 	return err
 }

@@ -13,18 +13,18 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// ledger returns the ledger of a user's job.
-func (e *Engine) ledger(id job.ID, user string) job.Ledger {
-	if l, ok := e.ledgers[job.Owned{Job: id, User: user}]; ok {
+// summary returns the summary of a user's job.
+func (e *Engine) summary(id job.ID, user string) job.Summary {
+	if l, ok := e.summaries[job.Owned{Job: id, User: user}]; ok {
 		return l
 	}
-	return job.Ledger{Job: id, User: user}
+	return job.Summary{Job: id, User: user}
 }
 
-func (e *Engine) setLedger(l job.Ledger) {
-	e.ledgers[job.Owned{Job: l.Job, User: l.User}] = l
+func (e *Engine) setSummary(l job.Summary) {
+	e.summaries[job.Owned{Job: l.Job, User: l.User}] = l
 	e.updateProblems(l)
-	e.emit(effect.Ledger{Ledger: l})
+	e.emit(effect.Summary{Summary: l})
 }
 
 // conclude handles the consequences of a run that ended or was dropped: another attempt,
@@ -53,11 +53,11 @@ func (e *Engine) conclude(r *live.Run) {
 	e.follow(r)
 }
 
-// enter adds the end of an occurrence to its job's ledger. If the occurrence is older
-// than the newest in the ledger, like a dead letter that is run again, the newest one
+// enter adds the end of an occurrence to its job's summary. If the occurrence is older
+// than the newest in the summary, like a dead letter that is run again, the newest one
 // stays.
 func (e *Engine) enter(r *live.Run) {
-	l := e.ledger(r.Job, r.User)
+	l := e.summary(r.Job, r.User)
 	ended := e.now.Wall
 	if !r.Run.Ended.IsZero() {
 		ended = r.Run.Ended
@@ -78,12 +78,12 @@ func (e *Engine) enter(r *live.Run) {
 		e.trip(&l, r, ended)
 		e.notifyFailure(&l, r)
 	}
-	e.setLedger(l)
+	e.setSummary(l)
 	e.pauseFailed(r)
 }
 
 // succeed ends the failures in a row, the breaker and reported trouble.
-func (e *Engine) succeed(l *job.Ledger, r *live.Run, ended time.Time) {
+func (e *Engine) succeed(l *job.Summary, r *live.Run, ended time.Time) {
 	before := *l
 	l.Success, l.Bad, l.Open = ended, 0, time.Time{}
 	future := time.Nanosecond // an older success replaces one in the future: the clock was set back
@@ -132,16 +132,16 @@ func (e *Engine) pauseFailed(r *live.Run) {
 // the breaker, and can be the probe. Further attempts pass together with their
 // occurrence.
 
-// trip opens the breaker after a failure that the ledger counts already.
-func (e *Engine) trip(l *job.Ledger, r *live.Run, ended time.Time) {
+// trip opens the breaker after a failure that the summary counts already.
+func (e *Engine) trip(l *job.Summary, r *live.Run, ended time.Time) {
 	b := r.Options.Breaker
 	if b.Failures > 0 && (l.Open.IsZero() && l.Bad >= b.Failures || r.Probes(l.Open)) {
 		l.Open = ended.Add(b.Hold)
 	}
 }
 
-// updateProblems updates the problems that views show from a ledger.
-func (e *Engine) updateProblems(l job.Ledger) {
+// updateProblems updates the problems that views show from a summary.
+func (e *Engine) updateProblems(l job.Summary) {
 	key := job.Owned{Job: l.Job, User: l.User}
 	t := view.Problems{Broken: l.Open, Late: l.Notified&job.NotifiedLate != 0, Unseen: l.Notified&job.NotifiedExpect != 0, Ack: l.Ack}
 	if slot, ok := e.jobs.Find(l.Job); ok && e.jobs.Options(slot).OncePer != option.OncePerNone && e.jobs.Entry(slot).User() == l.User {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Ledger is the state of a job that the engine keeps from run to run, in addition to its mark. It
-// survives reload and restart.
-type Ledger struct {
+// Summary is what the engine remembers of the past runs of a user's job, in addition to its mark. It
+// survives reload and restart, and is stored in the table ledger.
+type Summary struct {
 	Job  ID     `json:"job"`
 	User string `json:"user"` // that the runs ran as
 
@@ -53,7 +53,7 @@ const (
 	NotifiedHeld                         // an entry that is held or degraded
 )
 
-// Owned identifies a job of a user. A name may pass to another user and back: the ledger
+// Owned identifies a job of a user. A name may pass to another user and back: the summary
 // of one user's job says nothing about the other's.
 type Owned struct {
 	Job  ID
