@@ -1,6 +1,9 @@
 package spawn
 
 import (
+	"errors"
+	"fmt"
+	"strings"
 	"syscall"
 	"time"
 
@@ -11,6 +14,7 @@ import (
 	"github.com/cronring/cronring/daemon/spawn/handed"
 	"github.com/cronring/cronring/daemon/spawn/pipe"
 	"github.com/cronring/cronring/daemon/spawn/proc"
+	"github.com/cronring/cronring/daemon/starter"
 )
 
 // reap collects the status of all dead children. One SIGCHLD may represent many of them.
@@ -52,6 +56,49 @@ func (s *Spawner) bury(pid int) (done *child) {
 		return nil
 	}
 	return c
+}
+
+// settle records how the process of a child ended, and returns whether nothing more
+// comes of the child. Spawner.mu is held.
+func (s *Spawner) settle(c *child, outcome job.Outcome) (done bool) {
+	if c.leavesGroup() {
+		c.over = outcome
+		s.awaitGroup(c)
+		return false
+	}
+	return s.conclude(c, outcome)
+}
+
+// conclude ends a child that has no process. Spawner.mu is held.
+func (s *Spawner) conclude(c *child, outcome job.Outcome) (done bool) {
+	if s.living[c.run] == c {
+		delete(s.living, c.run)
+	}
+	s.dropPidfd(c)
+	c.over, c.outcome, c.ended = job.Outcome{}, outcome, now()
+	if c.open > 0 {
+		s.pump.linger(c)
+		return false
+	}
+	return true
+}
+
+// endUnstarted sets the outcome of a child whose command did not run.
+//
+// If cron does not find SHELL, it has already forked, so its message about that is output, and is
+// mailed. It is output here as well.
+func (s *Spawner) endUnstarted(c *child) {
+	why := c.progress.Failure()
+	shell, ok := errors.AsType[*starter.ExecError](why)
+	switch {
+	case c.tool != nil:
+		c.tool.err = why
+	case ok:
+		reason := shell.Errno.Error() // as strerror(3) spells it, except for its capital letter
+		s.appendOutput(c, job.Stderr, "%s: execle: %s", shell.Command, strings.ToUpper(reason[:1])+reason[1:])
+		why = fmt.Errorf("run SHELL %s: %w", shell.Command, shell.Errno)
+	}
+	c.outcome, c.unrun = job.Outcome{Kind: job.NotStarted, Error: why.Error()}, true
 }
 
 // storeDescriptors makes the pidfd while the hand, which alone reaps, still holds

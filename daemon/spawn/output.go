@@ -2,15 +2,22 @@ package spawn
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
+	"github.com/cronring/cronring/daemon/budget"
+	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/spawn/command"
 	"github.com/cronring/cronring/daemon/spawn/pipe"
 	"github.com/cronring/cronring/daemon/spawn/runoutput"
 )
@@ -304,6 +311,25 @@ func (p *pump) fetch(fd int32, s stream) (n int, err error) {
 	return unix.Read(int(fd), p.buf[runoutput.FrameHead:])
 }
 
+// readRest reads what is left in an output pipe, as it may have waited for its
+// turn, and reports whether that was the end. A pipe holds little.
+func (p *pump) readRest(fd int32, s stream) (ended bool) {
+	if !s.isOutput() {
+		return false
+	}
+	for range 16 {
+		n, err := p.fetch(fd, s)
+		if err == unix.EINTR {
+			continue
+		}
+		if n <= 0 {
+			return n == 0 && err == nil
+		}
+		p.s.keep(s.child, s.name, now(), p.buf[:runoutput.FrameHead+n])
+	}
+	return false
+}
+
 // records reports whether output of a child goes into a file.
 func (s *Spawner) records(c *child) bool {
 	return s.options.Runs != "" && c.tool == nil && !c.check && (c.tail == nil || s.options.Record || c.tail.left > 0)
@@ -420,3 +446,86 @@ func (p *pump) holds(fd int32, c *child) (stream, bool) {
 }
 
 func now() time.Time { return time.Now().UTC().Round(0) }
+
+// ownOutput is the most output of a run, in bytes, that an entry of a user's crontab may keep with
+// output-max=: the daemon keeps it in memory.
+const ownOutput = 1 << 20
+
+func (s *Spawner) outputOf(start *effect.Start) int {
+	usual := cmp.Or(s.options.Output, runoutput.DefaultLimit)
+	if e := start.Entry; e != nil && e.File().Format != crontab.User {
+		usual = cmp.Or(s.options.Output, option.HostOutput)
+	}
+	wanted := cmp.Or(command.OptionsOf(start).OutputMax, usual)
+	if command.IsOwn(start.Entry, "output-max") {
+		return min(wanted, max(ownOutput, usual))
+	}
+	return wanted
+}
+
+// chunkBytes is the size of a chunk in addition to its data.
+const chunkBytes = int64(unsafe.Sizeof(job.Chunk{}))
+
+// minRoom is how many bytes of output memory is reserved for at first: few runs print more.
+const minRoom = 4 << 10
+
+// makeRoom takes memory for n more bytes of a run's output. If the share of the
+// user does not allow that, the run keeps no more than it has room for by then,
+// its first and its last bytes.
+func (c *child) makeRoom(n int) {
+	for want := min(c.out.Size()+n, c.limit); c.room < want; {
+		step := min(max(c.room, minRoom), c.limit-c.room)
+		if !c.memory.Grow(int64(step) * runoutput.Cost) {
+			c.limit = c.room
+			return
+		}
+		c.room += step
+	}
+}
+
+// endRecording returns the file of an ended run and the space that it uses, if Claim accepts it.
+// Otherwise dir.Remove must be called once the end is reported.
+func (s *Spawner) endRecording(c *child) (path string, space *budget.Lease) {
+	s.dir.Close(&c.file)
+	if c.file.Begun && s.options.Claim != nil && s.options.Claim(c.run) {
+		return s.dir.Base(c.run), c.file.Space
+	}
+	return "", nil
+}
+
+// note adds the daemon's own words to a run's output.
+func (s *Spawner) note(c *child, format string, args ...any) {
+	s.appendOutput(c, job.System, format, args...)
+}
+
+func (s *Spawner) appendOutput(c *child, stream job.Stream, format string, args ...any) {
+	room := make([]byte, runoutput.FrameHead, 256)
+	s.keep(c, stream, now(), fmt.Appendf(room, format+"\n", args...))
+}
+
+// keep takes a piece of output, which has room for a frame's head before it.
+// The memory is the caller's again afterwards.
+func (s *Spawner) keep(c *child, stream job.Stream, at time.Time, room []byte) {
+	data := room[runoutput.FrameHead:]
+	switch {
+	case c.tool != nil:
+		c.tool.keep(stream, data)
+		return
+	case c.check:
+		return
+	case c.tail != nil:
+		s.keepLate(c, stream, at, room)
+		return
+	}
+	c.makeRoom(len(data))
+	c.out.Add(c.limit, stream, at, data)
+	if stream != job.System {
+		c.log.write(data)
+	}
+	if s.options.Runs != "" {
+		s.dir.Record(&c.file, c.run, stream, at, room)
+	}
+	if s.options.Live != nil {
+		s.options.Live(job.Chunk{Run: c.run, Job: c.job, User: c.user, Stream: stream, At: at, Data: data})
+	}
+}

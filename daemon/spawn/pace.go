@@ -130,22 +130,3 @@ func (p *pump) enter(fd int32) {
 		panic("watch pipe again: " + err.Error()) // it was in the set before
 	}
 }
-
-// readRest reads what is left in an output pipe, as it may have waited for its
-// turn, and reports whether that was the end. A pipe holds little.
-func (p *pump) readRest(fd int32, s stream) (ended bool) {
-	if !s.isOutput() {
-		return false
-	}
-	for range 16 {
-		n, err := p.fetch(fd, s)
-		if err == unix.EINTR {
-			continue
-		}
-		if n <= 0 {
-			return n == 0 && err == nil
-		}
-		p.s.keep(s.child, s.name, now(), p.buf[:runoutput.FrameHead+n])
-	}
-	return false
-}

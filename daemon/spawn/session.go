@@ -35,6 +35,10 @@ type sessionCalls struct {
 	waiting []func() // oldest first
 }
 
+func (s *Spawner) takesSession(c *child) bool {
+	return s.options.Sessions != nil && s.options.Sessions.Takes(&c.start.Job)
+}
+
 // beginSession has a session begun without waiting for it.
 func (s *Spawner) beginSession(ctx context.Context, c *child, who account.Account) {
 	cmd, err := s.maker.Make(c.start, who, true)

@@ -4,18 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/signal"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
-	"unsafe"
 
-	"github.com/cronring/cronring/crontab"
-	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/budget"
 	"github.com/cronring/cronring/daemon/engine/effect"
@@ -191,42 +186,6 @@ func (s *Spawner) newChild(start *effect.Start) *child {
 	return &child{
 		run: start.Run.ID, job: start.Job.ID, user: user, start: start,
 		limit: s.outputOf(start), memory: s.options.Memory.Lease(user), file: runoutput.File{Space: s.space.Lease(user)},
-	}
-}
-
-// ownOutput bounds what an account's own table may have kept of a run, as it is
-// kept in the daemon's memory.
-const ownOutput = 1 << 20
-
-func (s *Spawner) outputOf(start *effect.Start) int {
-	usual := cmp.Or(s.options.Output, runoutput.DefaultLimit)
-	if e := start.Entry; e != nil && e.File().Format != crontab.User {
-		usual = cmp.Or(s.options.Output, option.HostOutput)
-	}
-	wanted := cmp.Or(command.OptionsOf(start).OutputMax, usual)
-	if command.IsOwn(start.Entry, "output-max") {
-		return min(wanted, max(ownOutput, usual))
-	}
-	return wanted
-}
-
-// chunkBytes is the size of a chunk in addition to its data.
-const chunkBytes = int64(unsafe.Sizeof(job.Chunk{}))
-
-// minRoom is how many bytes of output memory is reserved for at first: few runs print more.
-const minRoom = 4 << 10
-
-// makeRoom takes memory for n more bytes of a run's output. If the share of the
-// user does not allow that, the run keeps no more than it has room for by then,
-// its first and its last bytes.
-func (c *child) makeRoom(n int) {
-	for want := min(c.out.Size()+n, c.limit); c.room < want; {
-		step := min(max(c.room, minRoom), c.limit-c.room)
-		if !c.memory.Grow(int64(step) * runoutput.Cost) {
-			c.limit = c.room
-			return
-		}
-		c.room += step
 	}
 }
 
@@ -495,10 +454,6 @@ func (s *Spawner) begin(ctx context.Context, c *child) {
 	}
 }
 
-func (s *Spawner) takesSession(c *child) bool {
-	return s.options.Sessions != nil && s.options.Sessions.Takes(&c.start.Job)
-}
-
 func (s *Spawner) cancelled(c *child) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -558,24 +513,6 @@ func (s *Spawner) reportBegun(c *child) {
 	}
 }
 
-// endUnstarted sets the outcome of a child whose command did not run.
-//
-// If cron does not find SHELL, it has already forked, so its message about that is output, and is
-// mailed. It is output here as well.
-func (s *Spawner) endUnstarted(c *child) {
-	why := c.progress.Failure()
-	shell, ok := errors.AsType[*starter.ExecError](why)
-	switch {
-	case c.tool != nil:
-		c.tool.err = why
-	case ok:
-		reason := shell.Errno.Error() // as strerror(3) spells it, except for its capital letter
-		s.appendOutput(c, job.Stderr, "%s: execle: %s", shell.Command, strings.ToUpper(reason[:1])+reason[1:])
-		why = fmt.Errorf("run SHELL %s: %w", shell.Command, shell.Errno)
-	}
-	c.outcome, c.unrun = job.Outcome{Kind: job.NotStarted, Error: why.Error()}, true
-}
-
 // abandon reports a child that never had a process, as far as is known.
 func (s *Spawner) abandon(c *child, why error) {
 	s.mu.Lock()
@@ -592,31 +529,6 @@ func (s *Spawner) abandon(c *child, why error) {
 		s.files.Release(c.tool.stdin)
 	}
 	s.report(c, nil)
-}
-
-// settle records how the process of a child ended, and returns whether nothing more
-// comes of the child. Spawner.mu is held.
-func (s *Spawner) settle(c *child, outcome job.Outcome) (done bool) {
-	if c.leavesGroup() {
-		c.over = outcome
-		s.awaitGroup(c)
-		return false
-	}
-	return s.conclude(c, outcome)
-}
-
-// conclude ends a child that has no process. Spawner.mu is held.
-func (s *Spawner) conclude(c *child, outcome job.Outcome) (done bool) {
-	if s.living[c.run] == c {
-		delete(s.living, c.run)
-	}
-	s.dropPidfd(c)
-	c.over, c.outcome, c.ended = job.Outcome{}, outcome, now()
-	if c.open > 0 {
-		s.pump.linger(c)
-		return false
-	}
-	return true
 }
 
 // report sends a run's end. It is called once for each run, by the goroutine that saw its last
@@ -665,16 +577,6 @@ func (s *Spawner) report(c *child, left *tail) {
 	s.settleOwed()
 }
 
-// endRecording returns the file of an ended run and the space that it uses, if Claim accepts it.
-// Otherwise dir.Remove must be called once the end is reported.
-func (s *Spawner) endRecording(c *child) (path string, space *budget.Lease) {
-	s.dir.Close(&c.file)
-	if c.file.Begun && s.options.Claim != nil && s.options.Claim(c.run) {
-		return s.dir.Base(c.run), c.file.Space
-	}
-	return "", nil
-}
-
 // processOf describes the process of a run for a daemon after a crash, as far as it is known.
 func (s *Spawner) processOf(c *child) handed.Process {
 	p := handed.Process{Job: c.job, User: c.user, Boot: s.options.Boot, OutputMax: c.limit}
@@ -698,42 +600,5 @@ func (s *Spawner) settleOwed() {
 	s.mu.Unlock()
 	if idle {
 		s.nudge() // the hand may wait for this in order to return
-	}
-}
-
-// note adds the daemon's own words to a run's output.
-func (s *Spawner) note(c *child, format string, args ...any) {
-	s.appendOutput(c, job.System, format, args...)
-}
-
-func (s *Spawner) appendOutput(c *child, stream job.Stream, format string, args ...any) {
-	room := make([]byte, runoutput.FrameHead, 256)
-	s.keep(c, stream, now(), fmt.Appendf(room, format+"\n", args...))
-}
-
-// keep takes a piece of output, which has room for a frame's head before it.
-// The memory is the caller's again afterwards.
-func (s *Spawner) keep(c *child, stream job.Stream, at time.Time, room []byte) {
-	data := room[runoutput.FrameHead:]
-	switch {
-	case c.tool != nil:
-		c.tool.keep(stream, data)
-		return
-	case c.check:
-		return
-	case c.tail != nil:
-		s.keepLate(c, stream, at, room)
-		return
-	}
-	c.makeRoom(len(data))
-	c.out.Add(c.limit, stream, at, data)
-	if stream != job.System {
-		c.log.write(data)
-	}
-	if s.options.Runs != "" {
-		s.dir.Record(&c.file, c.run, stream, at, room)
-	}
-	if s.options.Live != nil {
-		s.options.Live(job.Chunk{Run: c.run, Job: c.job, User: c.user, Stream: stream, At: at, Data: data})
 	}
 }
