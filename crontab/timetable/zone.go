@@ -30,9 +30,8 @@ type span struct {
 
 // Change is one change of a zone's offset from UTC.
 type Change struct {
-	At                        time.Time // in the zone
-	Before, After             int       // seconds east of UTC
-	BeforeAbbrev, AfterAbbrev string
+	At            time.Time // in the zone
+	Before, After int       // seconds east of UTC
 }
 
 const (
@@ -83,8 +82,8 @@ func (z *Zone) Changes(from, to time.Time) []Change {
 			continue
 		}
 		c := Change{At: at}
-		c.BeforeAbbrev, c.Before = at.Add(-time.Second).Zone()
-		c.AfterAbbrev, c.After = at.Zone()
+		_, c.Before = at.Add(-time.Second).Zone()
+		_, c.After = at.Zone()
 		changes = append(changes, c)
 	}
 	return changes

@@ -123,9 +123,8 @@ type RingRequest struct {
 // RingDone is the result of a RingRequest.
 type RingDone struct {
 	V    int      `json:"v"`
-	Did  string   `json:"did"`             // a sentence
-	More []string `json:"more,omitempty"`  // sentences with further information or steps
-	Jobs int      `json:"moved,omitempty"` // jobs that other members take over
+	Did  string   `json:"did"`            // a sentence
+	More []string `json:"more,omitempty"` // sentences with further information or steps
 }
 
 // RingDiff is the difference between the ring jobs of another member and this host's.

@@ -229,7 +229,7 @@ func (s *Spawner) begunRuns() map[*child]*handed.Run {
 func describe(c *child) *handed.Run {
 	h := &handed.Run{
 		Run: c.run, Job: c.job, User: c.user, PID: c.pid, PIDFD: c.pidfd,
-		Child: !c.foreign && !c.session, Session: c.session, Unsure: c.unsure,
+		Child: !c.foreign && !c.session, Session: c.session,
 		Output:  c.out.Chunks(c.run, c.job),
 		Outcome: c.outcome, Ended: c.ended, Usage: c.usage, Limit: c.reached, Over: c.over,
 		Progress: c.progress, OutputMax: c.limit, Log: c.log.fd, Stopped: c.stopped,

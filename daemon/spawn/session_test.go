@@ -241,7 +241,7 @@ func TestSessionIsHandedOver(t *testing.T) {
 	first.awaitStart(id)
 	first.hold(t.Context())
 	children := first.spawner.Handover()
-	if len(children) != 1 || children[0].Child || !children[0].Session || children[0].Unsure || children[0].PID != noProcess {
+	if len(children) != 1 || children[0].Child || !children[0].Session || children[0].PID != noProcess {
 		t.Fatalf("handed over %+v", children)
 	}
 	// The next one is in this process too, and so has descriptors of its own.

@@ -21,7 +21,6 @@ type Run struct {
 	// crash, when the process has another parent.
 	Child   bool
 	Session bool `json:",omitempty"` // Options.Sessions started it, and reports its end
-	Unsure  bool `json:",omitempty"` // a session that may not have begun; Started is never sent
 
 	Out   int `json:",omitempty"` // reading end of standard output
 	Err   int `json:",omitempty"` // reading end of standard error
