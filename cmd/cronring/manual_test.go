@@ -282,7 +282,7 @@ func TestManualNamesEachVariable(t *testing.T) {
 	for _, item := range clitest.Submatches(section, `(?m)^\.(It Ev .*|Ev LESS)$`) {
 		printed = append(printed, variable.FindAllString(item, -1)...)
 	}
-	topic, _, _ := strings.Cut(newTopics(cli.New(strings.NewReader(""), os.Stdout, os.Stderr))[1].Long, "A flag goes before")
+	topic, _, _ := strings.Cut(newTopics()[1].Long, "A flag goes before")
 	for line := range strings.Lines(topic) {
 		if first := strings.Fields(line); len(first) > 0 && variable.MatchString(first[0]) {
 			named = append(named, variable.FindAllString(strings.Split(line, "  ")[1], -1)...)

@@ -89,7 +89,7 @@ RUN is a number, or JOB@last, JOB@-2, JOB@failed.`,
 			root.AddCommand(verb)
 		}
 	}
-	for _, topic := range newTopics(a) {
+	for _, topic := range newTopics() {
 		root.AddCommand(topic)
 	}
 	return root

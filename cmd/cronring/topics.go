@@ -1,13 +1,9 @@
 package main
 
-import (
-	"github.com/spf13/cobra"
-
-	"github.com/cronring/cronring/cmd/cronring/cli"
-)
+import "github.com/spf13/cobra"
 
 // newTopics are the topics of help: commands without a Run.
-func newTopics(a *cli.App) []*cobra.Command {
+func newTopics() []*cobra.Command {
 	return []*cobra.Command{
 		newExitCodes(),
 		{

@@ -192,7 +192,7 @@ func (r *fieldReader) warnSundayEnd(start int) {
 	r.warn(start, r.at, codeSundayEnd, message, fmt.Sprintf("write `%s-7%s`", from, step))
 }
 
-func (r *fieldReader) warnEmptyRange(start, first, last int) {
+func (r *fieldReader) warnEmptyRange(start, first int) {
 	text := r.line[start:r.at]
 	from, to, step := cutRange(text)
 	k := r.kind

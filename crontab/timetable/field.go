@@ -173,7 +173,7 @@ func (r *fieldReader) rangeOf(start, first, last int) bool {
 		last = 7
 	}
 	if first > last {
-		r.warnEmptyRange(start, first, last)
+		r.warnEmptyRange(start, first)
 		return true
 	}
 	switch {

@@ -102,7 +102,7 @@ func (s *scanned) directory(k kind, path string, t trust, lsb bool) {
 	case errors.Is(err, fs.ErrNotExist):
 		return
 	case err != nil:
-		s.failed = append(s.failed, t.unlisted(k, path, err))
+		s.failed = append(s.failed, unlisted(path, err))
 		return
 	}
 	defer dir.Close()
@@ -142,7 +142,7 @@ func list(path string) (*os.File, []string, error) {
 
 // unlisted is the refusal of a whole directory. What its files said before
 // stays loaded.
-func (t trust) unlisted(k kind, path string, err error) *Refusal {
+func unlisted(path string, err error) *Refusal {
 	fix := ""
 	if errors.Is(err, fs.ErrPermission) && os.Geteuid() != 0 {
 		fix = "ask as root"

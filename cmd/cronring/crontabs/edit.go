@@ -110,7 +110,7 @@ func edit(ctx context.Context, a *cli.App, file string, f *editFlags) error {
 	}
 	d, err := terminal.NewDraft(start)
 	if err != nil {
-		return editError(a, c, err)
+		return editError(c, err)
 	}
 	defer d.Close()
 	return editRounds(ctx, a, c, terminal, d, f)
@@ -118,7 +118,7 @@ func edit(ctx context.Context, a *cli.App, file string, f *editFlags) error {
 
 // editError is an error of the part that is shared with crontab(1), in this
 // program's form.
-func editError(a *cli.App, c *Change, err error) error {
+func editError(c *Change, err error) error {
 	return &api.Error{What: "cannot edit " + c.Old.File, Why: strings.TrimPrefix(err.Error(), "crontab: ")}
 }
 
@@ -127,11 +127,11 @@ func editError(a *cli.App, c *Change, err error) error {
 func editRounds(ctx context.Context, a *cli.App, c *Change, terminal *crontab1.Program, d *crontab1.Draft, f *editFlags) error {
 	for {
 		if err := terminal.RunEditor(d); err != nil {
-			return keepDraft(a, d, editError(a, c, err))
+			return keepDraft(a, d, editError(c, err))
 		}
 		text, err := d.Read()
 		if err != nil {
-			return keepDraft(a, d, editError(a, c, err))
+			return keepDraft(a, d, editError(c, err))
 		}
 		if bytes.Equal(text, d.Start) {
 			a.Infof("%s stays as it is", display.Text(c.Old.File))

@@ -38,7 +38,7 @@ A key is 1 to 128 letters, digits, dots, underscores and hyphens. A value has at
 // jobFlag names the job whose memory is meant.
 type jobFlag struct{ name string }
 
-func addJob(a *cli.App, cmd *cobra.Command) *jobFlag {
+func addJob(cmd *cobra.Command) *jobFlag {
 	f := &jobFlag{}
 	cmd.Flags().StringVar(&f.name, "job", "", "the job `JOB`; within a run it is the run's own")
 	return f
@@ -93,7 +93,7 @@ func newStateGet(a *cli.App) *cobra.Command {
 			return err
 		},
 	}
-	job = addJob(a, cmd)
+	job = addJob(cmd)
 	out = a.TextOutput(cmd, cli.FormText, cli.FormJSON)
 	return cmd
 }
@@ -115,7 +115,7 @@ func newStateSet(a *cli.App) *cobra.Command {
 			return setState(a, cmd, job, api.StateRequest{Key: args[0], Value: value})
 		},
 	}
-	job = addJob(a, cmd)
+	job = addJob(cmd)
 	return cmd
 }
 
@@ -139,7 +139,7 @@ func newStateList(a *cli.App) *cobra.Command {
 			return cli.PrintList(a, out, s, s.Entries, t)
 		},
 	}
-	job = addJob(a, cmd)
+	job = addJob(cmd)
 	out = a.ListOutput(cmd, cli.FormTable, cli.FormPlain, cli.FormJSON, cli.FormJSONL)
 	a.AddZone(cmd, "of the times")
 	a.AddColor(cmd)
@@ -156,6 +156,6 @@ func newStateDelete(a *cli.App) *cobra.Command {
 			return setState(a, cmd, job, api.StateRequest{Key: args[0], Delete: true})
 		},
 	}
-	job = addJob(a, cmd)
+	job = addJob(cmd)
 	return cmd
 }

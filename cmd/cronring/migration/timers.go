@@ -58,7 +58,7 @@ func timers(ctx context.Context, m *inventory.Machine) []timer {
 	}
 	var list []timer
 	for _, name := range slices.Sorted(maps.Keys(paths)) {
-		if path := paths[name]; !masked(m, path) && !alias(m, path) {
+		if path := paths[name]; !masked(path) && !alias(path) {
 			list = append(list, readTimer(m, name, path))
 		}
 	}
@@ -68,7 +68,7 @@ func timers(ctx context.Context, m *inventory.Machine) []timer {
 
 // masked reports a unit that cannot be started: a link to /dev/null, or an
 // empty file.
-func masked(m *inventory.Machine, path string) bool {
+func masked(path string) bool {
 	if target, err := os.Readlink(path); err == nil {
 		return target == "/dev/null"
 	}
@@ -77,7 +77,7 @@ func masked(m *inventory.Machine, path string) bool {
 }
 
 // alias reports a second name of another unit.
-func alias(m *inventory.Machine, path string) bool {
+func alias(path string) bool {
 	target, err := os.Readlink(path)
 	return err == nil && filepath.Base(target) != filepath.Base(path)
 }

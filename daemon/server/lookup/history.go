@@ -161,7 +161,7 @@ func (s *Searcher) OneRun(ctx context.Context, c *call.Call, verb, text string) 
 	if back := max(ref.back, 1); len(runs) >= back {
 		return s.Numbered(ctx, c, verb, runs[back-1].ID) // with its variables
 	}
-	return job.Run{}, noSuchRun(c, verb, text, id, len(runs))
+	return job.Run{}, noSuchRun(verb, text, id, len(runs))
 }
 
 // newest replaces stored runs by live ones, newest first. The store can lag behind while its disk
@@ -181,7 +181,7 @@ func newest(stored, live []job.Run) []job.Run {
 	return all
 }
 
-func noSuchRun(c *call.Call, verb, text string, id job.ID, have int) *api.Error {
+func noSuchRun(verb, text string, id job.ID, have int) *api.Error {
 	return &api.Error{
 		Kind: api.NotFound,
 		What: fmt.Sprintf("cannot %s %q: no such run", Doing(verb), text),

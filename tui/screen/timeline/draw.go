@@ -138,7 +138,7 @@ func (s *Timeline) countText(w *screen.World) string {
 }
 
 // column returns the column of a cell.
-func (p linePlaces) column(a axis, cell, present int) int {
+func (p linePlaces) column(cell, present int) int {
 	if present >= 0 && cell >= present {
 		cell++
 	}
@@ -157,16 +157,16 @@ func (a axis) present(now time.Time) int {
 func (s *Timeline) drawAxis(row canvas.View, a axis, p linePlaces, w *screen.World) {
 	present := a.present(w.Now)
 	style := canvas.Style{Role: canvas.Title}
-	end := p.column(a, a.cells-1, present) + 1
+	end := p.column(a.cells-1, present) + 1
 	for _, l := range a.labels(w.OneZone(), w.Clock) {
-		from, to := p.column(a, l.cell, present), p.column(a, min(l.cell+len(l.text), a.cells)-1, present)+1
+		from, to := p.column(l.cell, present), p.column(min(l.cell+len(l.text), a.cells)-1, present)+1
 		if to-from == len(l.text) && to <= end { // neither cut nor across the line of now
 			row.Put(from, 0, l.text, style)
 		}
 	}
 	drawPresent(row, p, present, w)
 	if !s.cell.IsZero() {
-		row.In(p.column(a, a.index(s.cell), present), 0, 1, 1).Restyle(page.Selected)
+		row.In(p.column(a.index(s.cell), present), 0, 1, 1).Restyle(page.Selected)
 	}
 	row.PutCut(p.next, 0, row.Width()-p.next, "NEXT", w.Glyphs.Ellipsis, canvas.Style{Role: canvas.Title, Bold: true})
 }
@@ -196,7 +196,7 @@ func (s *Timeline) drawStarts(row canvas.View, a axis, p linePlaces, w *screen.W
 	shift := s.line.axis.index(a.from)
 	for i := range a.cells {
 		if at := i + shift; at >= 0 && at < len(line.Load) && line.Load[at] > 0 {
-			row.Put(p.column(a, i, present), 0, w.Glyphs.Bars[level(line.Load[at])], canvas.Style{})
+			row.Put(p.column(i, present), 0, w.Glyphs.Bars[level(line.Load[at])], canvas.Style{})
 		}
 	}
 	if line.Peak > 0 {
@@ -236,7 +236,7 @@ func (s *Timeline) drawRow(row canvas.View, i int, a axis, p linePlaces, w *scre
 	drawPresent(row, p, present, w)
 	for c, at := range s.line.of(r.Job, a) {
 		sign, style := screen.OutcomeLook(w, c.Kind)
-		row.Put(p.column(a, at, present), 0, sign, style)
+		row.Put(p.column(at, present), 0, sign, style)
 	}
 	drawLineNext(row.In(p.next, 0, row.Width()-p.next, 1), r, w)
 	if s.table.Marked(i) {
@@ -251,7 +251,7 @@ func (s *Timeline) drawRow(row canvas.View, i int, a axis, p linePlaces, w *scre
 		row.In(p.next, 0, row.Width()-p.next, 1).Restyle(page.Selected)
 		return
 	}
-	row.In(p.column(a, a.index(s.cell), present), 0, 1, 1).Restyle(page.Selected)
+	row.In(p.column(a.index(s.cell), present), 0, 1, 1).Restyle(page.Selected)
 }
 
 // drawLineNext draws when a job runs next, with a sign if it is paused.
