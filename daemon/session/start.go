@@ -57,11 +57,6 @@ func (e *NotStartedError) Error() string { return e.Reason }
 
 func notStarted(err error, unrun bool) error { return &NotStartedError{plain(err.Error()), unrun} }
 
-// Outcome returns the outcome for the run's record.
-func (e *NotStartedError) Outcome() job.Outcome {
-	return job.Outcome{Kind: job.NotStarted, Error: e.Reason}
-}
-
 // Start starts a job and returns when its command is executed. That takes as long as the modules
 // of PAM do. The error is a *NotStartedError. If ctx is done first, Start kills the unit and returns
 // an error.

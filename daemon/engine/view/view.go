@@ -169,20 +169,6 @@ func (v *View) Barred(user string) (b event.Barred, ok bool) {
 	return b, ok
 }
 
-// Stamp returns the day on which the job of a period last ran. ok is false if it is not
-// known.
-func (v *View) Stamp(id string) (day timetable.Day, ok bool) {
-	day, ok = v.stamps[id]
-	return day, ok
-}
-
-// Live returns the live runs of job i, oldest first. It searches all live runs: for many
-// jobs, sort Runs by job once.
-func (v *View) Live(i int) []job.Run {
-	id, user := v.ID(i), v.Entry(i).User()
-	return slices.DeleteFunc(v.Runs(), func(r job.Run) bool { return r.Job != id || r.User != "" && r.User != user })
-}
-
 // SameJobs reports that both views have the same jobs under the same numbers.
 func (v *View) SameJobs(o *View) bool { return v.jobs == o.jobs }
 

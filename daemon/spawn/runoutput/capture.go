@@ -9,7 +9,7 @@ import (
 
 // Capture keeps the head and the tail of a run's output, each up to half of a
 // limit. The zero value is empty and holds no buffer. It takes at most
-// captureCost times the limit, however the output is cut up.
+// Cost times the limit, however the output is cut up.
 type Capture struct {
 	head, tail part
 	full       bool // the head is, so that more goes to the tail
@@ -31,8 +31,6 @@ type piece struct {
 	size   int32
 	stream uint8 // index in streams
 }
-
-const pieceBytes = 16
 
 // mostPieces returns the maximum number of pieces in a part of half bytes. Each piece becomes a row
 // of the history: output that alternates between two streams byte by byte must not make a million
