@@ -16,7 +16,7 @@ const MaxDiagnostics = 10_000
 type Source struct {
 	Name        string
 	Diagnostics []diagnostic.Diagnostic
-	Dropped     bool               // diagnostics beyond maxDiagnostics
+	Dropped     bool               // diagnostics beyond MaxDiagnostics
 	Reporter    timetable.Reporter // Report, bound once
 
 	// The current line.

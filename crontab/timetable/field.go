@@ -10,7 +10,7 @@ import (
 )
 
 // FieldSet is the values of five time fields. It is comparable: two lines with
-// the same fieldSet and zone have the same occurrences.
+// the same FieldSet and zone have the same occurrences.
 type FieldSet struct {
 	minute  uint64 // bit n is value n, in all five
 	hour    uint32

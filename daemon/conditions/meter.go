@@ -30,9 +30,9 @@ const patience = 10 * time.Second
 // would otherwise let it grow without limit.
 const mostWaiting = 1000
 
-// Meter measures the conditions of runs. It measures the disks of a user for one run at a
-// time, so that a user with a file system that does not answer does not delay other users. Its methods may be called from any
-// goroutine.
+// Meter measures the conditions of runs. It measures the disks of a user for one run at a time, so that
+// a user with a file system that does not answer does not delay other users. Its methods may be called
+// from any goroutine.
 type Meter struct {
 	options Options
 	results chan event.Measured

@@ -21,10 +21,10 @@ type Blackout struct {
 	At          sidecar.Position
 }
 
-// mostBlackouts limits what each start has to be checked against.
+// mostBlackouts is the highest number of blackouts, because each start is checked against all of them.
 const mostBlackouts = 100
 
-// setBlackout acts on a key of [blackout.NAME].
+// setBlackout applies a key of [blackout.NAME].
 func (r *reader) setBlackout(name, key string, v value, at sidecar.Position) error {
 	text, err := v.text()
 	if err != nil {
@@ -40,7 +40,7 @@ func (r *reader) setBlackout(name, key string, v value, at sidecar.Position) err
 	return nil
 }
 
-// finishBlackouts reports blackouts with a mistake, and drops them.
+// finishBlackouts reports invalid blackouts, and drops them.
 func (r *reader) finishBlackouts() {
 	for i, name := range sortedKeys(r.Blackouts) {
 		b := r.Blackouts[name]

@@ -34,7 +34,7 @@ type Calendar struct {
 	Dates timetable.Calendar `json:"-"`
 }
 
-// setCalendar acts on a key of [calendar.NAME]. A relative path begins at the
+// setCalendar applies a key of [calendar.NAME]. A relative path begins at the
 // directory of the configuration.
 func (r *reader) setCalendar(name, key string, v value, at sidecar.Position) error {
 	path, err := v.text()
@@ -54,8 +54,8 @@ func (r *reader) setCalendar(name, key string, v value, at sidecar.Position) err
 	return nil
 }
 
-// finishCalendars reads the files. A file that cannot be read is a warning: it
-// holds the jobs that need it, and the rest of the configuration counts.
+// finishCalendars reads the files. If one cannot be read, it adds a warning: jobs that need it are held,
+// and the rest of the configuration applies.
 func (r *reader) finishCalendars() {
 	for _, name := range sortedKeys(r.Calendars) {
 		c := r.Calendars[name]

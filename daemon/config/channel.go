@@ -52,8 +52,8 @@ func setHeader(c *notify.Channel, name string, v value) error {
 	return nil
 }
 
-// addChannel takes a channel that makes sense. Another is left out, and reported
-// at its first line.
+// addChannel adds a channel if it is valid. Otherwise it reports the error at the first line of the
+// channel.
 func (r *reader) addChannel(c *notify.Channel) {
 	if err := c.Check(); err != nil {
 		r.report(r.position(dotted([]string{"channel", c.Name})), unknown, err.Error(), "")
@@ -62,7 +62,7 @@ func (r *reader) addChannel(c *notify.Channel) {
 	r.Channels = append(r.Channels, *c)
 }
 
-// ChannelUsers is the accounts whose own tables may name each channel.
+// ChannelUsers returns the users whose crontabs may name each channel.
 func (c *Config) ChannelUsers() map[string][]string {
 	users := make(map[string][]string, len(c.Channels))
 	for i := range c.Channels {

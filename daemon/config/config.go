@@ -1,6 +1,6 @@
-// Package config owns what the administrator decides for a host: it reads cronring.toml and, over
-// it, the files of conf.d beside it in the order of their names. Settings of jobs become a
-// sidecar.Sidecar, settings of limits slots.Limits; each value keeps its file and line.
+// Package config owns the configuration of a host: it reads cronring.toml and then the files of conf.d
+// beside it, in the order of their names; the last value of a setting applies. Settings of jobs become a
+// sidecar.Sidecar, settings of limits slots.Limits. Each value keeps its file and line.
 //
 // Only root may write the files, and only known keys are valid: an unknown key is an error with its
 // line. The valid settings still apply, so that one mistake does not stop a host's jobs.
@@ -31,14 +31,14 @@ import (
 type Config struct {
 	Session string // whether jobs run in a session that PAM opened: SessionAuto or another
 	Mail    struct {
-		Command string // gets the message on its standard input, instead of sendmail
+		Command string // receives the message on its standard input, instead of sendmail
 		Off     bool
 	}
 	Log struct {
 		CronLines *bool  // the lines that log watchers know; nil: yes
 		To        string // "", auto, journal, syslog, text or json
 	}
-	Permissive bool // with cronie's -p: tables may be anybody's
+	Permissive bool // cronie's -p: crontabs are trusted whoever owns them
 	Ring       Ring
 	Access     Access
 	Listen     string           // address of the listener; "": none
@@ -64,11 +64,11 @@ type Config struct {
 // Access names who has a role on the host: users, and groups with @ before them.
 type Access struct{ View, Operate, Admin []string }
 
-// defaultEntries is the most entries of a user's crontab where the
-// configuration sets no limit.
+// defaultEntries is the highest number of entries of a user's crontab if the configuration sets no
+// limit.
 const defaultEntries = 10_000
 
-// EntriesPerUser returns the most entries of a user's crontab.
+// EntriesPerUser returns the highest number of entries of a user's crontab.
 func (c *Config) EntriesPerUser() int { return cmp.Or(c.MaxEntries, defaultEntries) }
 
 // Read reads the configuration in a directory; missing files are not an error.
@@ -128,7 +128,7 @@ const (
 	OpenListener   crontab.Code = "B607" // an address that other hosts reach
 )
 
-// reader gathers what the files say, one after the other.
+// reader collects the settings of the files, which it reads one after the other.
 type reader struct {
 	*Config
 	dir      string
@@ -207,7 +207,7 @@ func (r *reader) reportUnknown(path []string, at sidecar.Position) {
 // dotted is a path as TOML writes it.
 func dotted(path []string) string { return toml.Key(path).String() }
 
-// finish looks at all files together.
+// finish checks the settings of all files together.
 func (r *reader) finish() {
 	r.checkRing()
 	r.finishCalendars()

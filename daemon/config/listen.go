@@ -22,7 +22,7 @@ type Token struct {
 	Unread string            // why there is no secret
 }
 
-// What tokens allow.
+// The permissions of tokens.
 const (
 	AllowMetrics = "metrics"
 	AllowRun     = "run:"  // and a job, or a pattern such as USER/*
@@ -48,7 +48,7 @@ func (r *reader) token(name string) Token {
 	return element(&r.Tokens, name, Token{Unread: "it has no file"})
 }
 
-// setToken acts on a key of [token.NAME]. A relative path begins at the directory of the
+// setToken applies a key of [token.NAME]. A relative path begins at the directory of the
 // configuration.
 func (r *reader) setToken(name, key string, v value) (err error) {
 	t := r.token(name)

@@ -17,7 +17,7 @@ import (
 
 // Ring is the configuration of the ring of hosts.
 type Ring struct {
-	Name      string // "": this host is in none
+	Name      string // "": this host is not in a ring
 	Member    string // this host's name in the ring; "": the host's name
 	Bind      string // host:port
 	Advertise string // host or host:port under which the others reach this one; "": Bind
@@ -31,13 +31,13 @@ type Ring struct {
 	HoldOff   time.Duration // 0: the built-in
 }
 
-// What counts if nothing else is said.
+// The defaults of [ring].
 const (
 	ringPort    = 7946
 	RingHoldOff = 2 * time.Second
 )
 
-// The bounds of what a ring can be.
+// The limits of [ring].
 const (
 	leastHoldOff = time.Second
 	mostHoldOff  = time.Minute
@@ -46,7 +46,7 @@ const (
 	mostVoters   = 5
 )
 
-// ringSettings are the settings of [ring] that are a value each.
+// ringSettings are the settings of [ring] that have one value.
 var ringSettings = []setting{
 	{"ring.name", true, func(c *Config, v value) (err error) { c.Ring.Name, err = v.text(); return err },
 		func(c *Config) string { return cmp.Or(c.Ring.Name, "none") }},
@@ -69,7 +69,7 @@ var ringSettings = []setting{
 		func(c *Config) string { return cmp.Or(labelText(c.Ring.Labels), "none") }},
 }
 
-// Mode is the word for how occurrences are granted.
+// Mode returns the name of the mode: how occurrences are granted.
 func (r *Ring) Mode() string {
 	if r.Strict {
 		return "strict"
@@ -77,8 +77,8 @@ func (r *Ring) Mode() string {
 	return "available"
 }
 
-// RingUsers returns the users beside root whose crontabs may have scope=ring. It is
-// nil, which allows everybody, on a host in no ring: the entries are held there anyway.
+// RingUsers returns the users other than root whose crontabs may have scope=ring. On a host that is not
+// in a ring it returns nil, which allows all users: the entries are held there anyway.
 func (c *Config) RingUsers() []string {
 	if c.Ring.Name == "" {
 		return nil

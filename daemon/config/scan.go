@@ -46,7 +46,7 @@ type scanner struct {
 	found  []key
 }
 
-// peek is the next byte, or 0 at the end.
+// peek returns the next byte, or 0 at the end.
 func (s *scanner) peek() byte {
 	if s.at < len(s.text) {
 		return s.text[s.at]
@@ -54,7 +54,7 @@ func (s *scanner) peek() byte {
 	return 0
 }
 
-// skipSpace passes blanks, line ends and comments.
+// skipSpace skips blanks, line ends and comments.
 func (s *scanner) skipSpace() {
 	for s.at < len(s.text) {
 		switch s.text[s.at] {
@@ -71,7 +71,7 @@ func (s *scanner) skipSpace() {
 	}
 }
 
-// table is the path of a header, with the numbers of the elements that it lies in.
+// table returns the path of a header, with the numbers of the elements that contain it.
 func (s *scanner) table(name []string, array bool) []string {
 	var path []string
 	for i, part := range name {
@@ -87,7 +87,7 @@ func (s *scanner) table(name []string, array bool) []string {
 	return path
 }
 
-// pair passes a key and its value.
+// pair scans a key and its value.
 func (s *scanner) pair(table []string) {
 	before := s.at
 	path := append(append([]string(nil), table...), s.key()...)
@@ -101,7 +101,7 @@ func (s *scanner) pair(table []string) {
 	}
 }
 
-// key passes a key with its dots and the blanks around it.
+// key scans a key with its dots and the blanks around it.
 func (s *scanner) key() (path []string) {
 	for {
 		s.skipBlanks()
@@ -138,7 +138,7 @@ func unquote(text string) string {
 	return d.K
 }
 
-// value passes the value of a path, and the keys within it.
+// value scans the value of a path, and the keys within it.
 func (s *scanner) value(path []string) {
 	s.skipBlanks()
 	switch s.peek() {
@@ -168,7 +168,7 @@ func (s *scanner) value(path []string) {
 	}
 }
 
-// more passes space, and the end of a list if it is there.
+// more skips space, and the end of a list if it is there.
 func (s *scanner) more(end byte) bool {
 	s.skipSpace()
 	if s.at == len(s.text) {
@@ -181,7 +181,7 @@ func (s *scanner) more(end byte) bool {
 	return true
 }
 
-// str passes a string of any of the four kinds.
+// str skips a string of any of the four kinds.
 func (s *scanner) str() {
 	quote := s.text[s.at : s.at+1]
 	if long := strings.Repeat(quote, 3); strings.HasPrefix(s.text[s.at:], long) {
@@ -208,7 +208,7 @@ func (s *scanner) str() {
 	s.at = len(s.text) // not closed, or closed by nothing but a backslash
 }
 
-// find is the value of a path, or nil.
+// find returns the value of a path, or nil.
 func find(document any, path []string) any {
 	for _, part := range path {
 		switch in := document.(type) {

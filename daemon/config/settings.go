@@ -15,7 +15,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine/slots"
 )
 
-// Bounds on what a configuration can ask for.
+// The limits of settings.
 const (
 	mostRuns  = 1_000_000
 	mostSlots = 1_000_000
@@ -25,13 +25,12 @@ const (
 	mostEntries = 100_000 // the supported scale of a host
 )
 
-// defaultPerUser is max-running-per-user unless the configuration sets it. It
-// also bounds what else a user takes with his runs: processes, descriptors and
-// memory for output.
+// defaultPerUser is the default of max-running-per-user. It also limits what else the runs of a user
+// need: processes, descriptors and memory for output.
 const defaultPerUser = 200
 
-// defaultRows is history-rows-per-user unless the configuration sets it: half a
-// gigabyte of a user's history at most, besides output.
+// defaultRows is the default of history-rows-per-user: at most half a gigabyte of a user's history,
+// without output.
 const defaultRows = 500_000
 
 // Defaults of the audit log, unless the configuration sets others. Entries of a
@@ -56,7 +55,7 @@ type setting struct {
 	show    func(*Config) string
 }
 
-// settings is all of them, in the order of the manual page.
+// settings contains all settings, in the order of the manual page.
 var settings = append([]setting{
 	{"session", true, func(c *Config, v value) error { return oneOf(&c.Session, v, SessionAuto, SessionNone, SessionPAM) },
 		func(c *Config) string { return c.Session }},
@@ -106,8 +105,8 @@ var settings = append([]setting{
 		func(c *Config) string { return cmp.Or(c.Log.To, "auto") }},
 }, ringSettings...)
 
-// KeepStarted has what only a start of the daemon can change stay as it is in
-// old, and names what would be another.
+// KeepStarted copies the settings that only a start of the daemon can change from old, and returns the
+// names of those that differ.
 func (c *Config) KeepStarted(old *Config) (waiting []string) {
 	for _, s := range settings {
 		if !s.atStart {
@@ -171,7 +170,7 @@ func oneOf(to *string, v value, words ...string) error {
 	return nil
 }
 
-// list is words with or before the last.
+// list joins words, with or before the last one.
 func list(words []string) string {
 	text := strconv.Quote(words[0])
 	for _, word := range words[1 : len(words)-1] {
@@ -182,7 +181,7 @@ func list(words []string) string {
 
 var errUnknown = errors.New("unknown key")
 
-// tables are the shapes of tables that are known beside those of settings; * is any name or number.
+// tables are the paths of valid tables, in addition to those of settings; * is any name or number.
 var tables = [][]string{
 	{"token"}, {"token", "*"}, {"ring", "labels"}, {"default"}, {"job"}, {"job", "*"}, {"match"}, {"match", "*"}, {"match", "*", "set"},
 	{"pool"}, {"pool", "*"}, {"channel"}, {"channel", "*"}, {"channel", "*", "header"}, {"calendar"}, {"calendar", "*"},
@@ -219,7 +218,7 @@ func (r *reader) open(path []string, at sidecar.Position) bool {
 	return true
 }
 
-// set acts on a key and its value.
+// set applies a key and its value.
 func (r *reader) set(path []string, v value, at sidecar.Position) error {
 	key := dotted(path)
 	for _, s := range settings {
@@ -254,7 +253,7 @@ func (r *reader) set(path []string, v value, at sidecar.Position) error {
 	return errUnknown
 }
 
-// placed records the place of a value that is in force.
+// placed records the position of a value that applies.
 func (r *reader) placed(key string, at sidecar.Position, err error) error {
 	if err == nil {
 		r.Positions[key] = at

@@ -11,14 +11,14 @@ import (
 	"github.com/cronring/cronring/daemon/notify"
 )
 
-// Row is one effective setting, for people. Secrets are left out of it.
+// Row is one effective setting in readable form, without secrets.
 type Row struct {
 	Key, Value string
 	At         sidecar.Position // its position; the zero Position: a default
 }
 
-// Rows is all that is in effect: first what has a value on every host, then
-// what this one declares.
+// Rows returns all effective settings: first those that have a value on every host, then the pools,
+// channels and other tables that this host declares.
 func (c *Config) Rows() []Row {
 	var rows []Row
 	for _, s := range settings {
@@ -108,7 +108,7 @@ func given(d time.Duration) string {
 	return short(d)
 }
 
-// short is a duration without the units that are 0: 1m0s is 1m.
+// short formats a duration without units that are 0: 1m0s is 1m.
 func short(d time.Duration) string {
 	text := d.String()
 	for _, zero := range []string{"0s", "0m"} {

@@ -68,7 +68,7 @@ func (v value) members() ([]string, error) {
 	return names, err
 }
 
-// option is the value of an option, as a #@ line would have it.
+// option returns the value of an option in the form of a #@ line.
 func (v value) option() (string, error) {
 	switch v := v.any.(type) {
 	case string:

@@ -88,7 +88,7 @@ func (e *Engine) succeed(l *job.Summary, r *live.Run, ended time.Time) {
 	l.Success, l.Bad, l.Open = ended, 0, time.Time{}
 	future := time.Nanosecond // an older success replaces one in the future: the clock was set back
 	if r.Options.OncePer == option.OncePerDue {
-		future = 24 * time.Hour // see wasBefore
+		future = 24 * time.Hour // see repeats in package gate
 	}
 	if !r.Due.Before(l.SuccessDue) || l.SuccessDue.Sub(e.now.Wall) >= future {
 		l.SuccessDue = r.Due

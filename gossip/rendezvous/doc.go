@@ -1,7 +1,7 @@
 // Package rendezvous owns the order in which the members of a group come first
 // for a key: weighted rendezvous hashing (Thaler and Ravishankar 1998; weights
 // after Schindelhauer and Schomaker 2005), specified to the last bit, so that
-// programs of every language, architecture and year agree without a word.
+// programs of every language, architecture and version agree without communicating.
 //
 // # The specification, version 1
 //

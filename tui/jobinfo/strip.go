@@ -24,8 +24,8 @@ func DrawStrip(v canvas.View, cells []api.Cell, p95 time.Duration, w *screen.Wor
 	}
 }
 
-// drawLengths draws how long each occurrence ran, on the columns of drawStrip;
-// what did not run stays blank.
+// drawLengths draws how long each occurrence ran, in the columns of DrawStrip. An occurrence that did
+// not run stays blank.
 func drawLengths(v canvas.View, cells []api.Cell, p95 time.Duration, w *screen.World) {
 	cells = cells[max(len(cells)-v.Width(), 0):]
 	for x := range cells {

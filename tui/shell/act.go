@@ -161,8 +161,7 @@ func (s *Shell) everywhere(a keys.Action) bool {
 	return true
 }
 
-// back goes back, after the screen had its turn: it may have a filter or marks
-// to clear.
+// back goes back, unless the screen handles the key itself, for example to clear a filter or marks.
 func (s *Shell) back(a keys.Action) bool {
 	front := s.front()
 	effects, ok := front.Act(s.w, a)
@@ -185,8 +184,8 @@ func (s *Shell) toggleMouse() {
 	}
 }
 
-// do does what is done to jobs and runs, the same on every screen. It reports
-// whether the action was one of those.
+// do performs an action on jobs or runs, which is the same on every screen. It reports whether the
+// action is such an action.
 func (s *Shell) do(a keys.Action, about screen.Subject) bool {
 	w := s.world(about)
 	if open, ok := s.screens.Opened[a]; ok {
@@ -298,7 +297,7 @@ func (s *Shell) refusesCustom(c *custom.Command) string {
 	return cmp.Or(s.w.ReadOnly, c.Refuses(s.values()))
 }
 
-// values returns what the placeholders of commands stand for.
+// values returns the values of the placeholders in commands.
 func (s *Shell) values() custom.Values {
 	about := s.w.Placed(s.front().Subject(s.w))
 	v := custom.Values{"job": screen.Refs(about)}

@@ -10,7 +10,7 @@ import (
 	"github.com/cronring/cronring/tui/screen"
 )
 
-// maxLog bounds the command log.
+// maxLog is the highest number of entries in the command log.
 const maxLog = 500
 
 // entry is one line of the command log: what was done, as a command.
@@ -23,7 +23,7 @@ type entry struct {
 	ended   bool
 }
 
-// note puts a Do into the log.
+// note adds a Do to the log.
 func (s *Shell) note(d screen.Do) *entry {
 	s.count++
 	command := d.Shell
@@ -42,7 +42,7 @@ func (e *entry) end(message string, err error) {
 	}
 }
 
-// ended adds how a command ended that a screen has carried out.
+// ended adds the result of a command that a screen ran.
 func (s *Shell) ended(owner screen.Screen, e screen.Ended) {
 	if entry, ok := s.commands[owner]; ok {
 		entry.end(e.Message, e.Err)
@@ -50,7 +50,7 @@ func (s *Shell) ended(owner screen.Screen, e screen.Ended) {
 	}
 }
 
-// plainError is an error in one line.
+// plainError returns the text of an error in one line.
 func plainError(err error) string {
 	if e, ok := errors.AsType[*api.Error](err); ok && e.Fix != "" {
 		return e.Error() + "   " + e.Fix

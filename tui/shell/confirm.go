@@ -118,8 +118,8 @@ func (q *question) key(s *Shell, k screen.Key) {
 	}
 }
 
-// write types into the question. What is asked for confirms as soon as it is
-// there, so that no other key does.
+// write adds a key to the typed text. The question is confirmed as soon as the text equals the wanted
+// text, without a further key.
 func (q *question) write(s *Shell, k screen.Key) {
 	page.TypeInto(&q.typed, k)
 	if q.typed.Text() == q.wanted() {
@@ -164,7 +164,7 @@ func (q *question) draw(v canvas.View, s *Shell) {
 	page.DrawHints(v, 1, last, s.w, canvas.Style{}, append(hints, "esc", "no")...)
 }
 
-// word is the verb of the command: what y does.
+// word returns the verb of the command.
 func (q *question) word() string {
 	if len(q.do.Command) > 1 {
 		return q.do.Command[1]
@@ -250,7 +250,7 @@ func (s *Shell) took(a screen.Answer) {
 	}
 }
 
-// maxUndo bounds how many changes are remembered.
+// maxUndo is the highest number of changes that can be undone.
 const maxUndo = 100
 
 // toast returns what was done, the key that undoes it, and the command.

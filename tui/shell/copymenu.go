@@ -9,7 +9,7 @@ import (
 	"github.com/cronring/cronring/tui/screen"
 )
 
-// copyMenu offers what can be said about a job or a run to the clipboard.
+// copyMenu lists texts about a job or a run that can be copied to the clipboard.
 type copyMenu struct{ items []copyItem }
 
 type copyItem struct{ key, what, text string }

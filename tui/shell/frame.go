@@ -14,7 +14,7 @@ import (
 	"github.com/cronring/cronring/tui/screen"
 )
 
-// Draw draws everything.
+// Draw draws the whole frame.
 func (s *Shell) Draw(v canvas.View) {
 	s.w.Width = v.Width()
 	s.beginAreas()
@@ -57,7 +57,7 @@ func (s *Shell) drawSmall(v canvas.View) {
 	s.drawCounts(v.Below(1), 0)
 }
 
-// drawHead draws the first line: the host, the screens, and how the daemon is.
+// drawHead draws the first line: the host, the screens, and the state of the daemon.
 func (s *Shell) drawHead(row canvas.View) {
 	right := s.clockText(row.Width())
 	modal, isModal := s.front().(screen.Modal)
@@ -129,7 +129,7 @@ func (s *Shell) clockText(width int) string {
 	return live + now.Format(clock+" MST")
 }
 
-// clockDistance is minutes and seconds: 00:14.
+// clockDistance formats a duration as minutes and seconds: 00:14.
 func clockDistance(d time.Duration) string {
 	d = max(d, 0).Truncate(time.Second)
 	if d >= time.Hour {
@@ -260,7 +260,7 @@ var (
 	}
 )
 
-// drawFoot draws the last line: the keys that are worth knowing here.
+// drawFoot draws the last line: the most useful keys of the screen.
 func (s *Shell) drawFoot(row canvas.View) {
 	actions, dropped := usual, spare
 	if f, ok := s.front().(screen.Foot); ok {

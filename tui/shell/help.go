@@ -51,7 +51,7 @@ type helpLine struct {
 	custom  *custom.Command // that the key runs; nil: the key is of the dashboard
 	refused string
 
-	text string // what is drawn of it, see wrapped
+	text string // the text that is drawn; see wrapped
 	more bool   // text continues the line above
 }
 
@@ -75,7 +75,7 @@ func wrapped(all []helpLine, width int) (lines []helpLine) {
 	return lines
 }
 
-// act does what the key does.
+// act performs the action of the key.
 func (l *helpLine) act(s *Shell) {
 	s.over = nil
 	switch {

@@ -193,7 +193,7 @@ func (s *Shell) command(words []string) {
 	s.confirm(s.front(), d)
 }
 
-// maxRecent bounds how many commands are remembered.
+// maxRecent is the highest number of recent commands.
 const maxRecent = 50
 
 // remember moves a command to the front of the recent commands.

@@ -11,7 +11,7 @@ import (
 	"github.com/cronring/cronring/tui/screen"
 )
 
-// pauseMenu asks how long jobs are to be paused. A key chooses, and then the user may type a
+// pauseMenu asks how long to pause jobs. A key chooses, and then the user may type a
 // reason.
 type pauseMenu struct{ about screen.Subject }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/cronring/cronring/tui/screen"
 )
 
-// pointer is what answers to the mouse: the areas of the last frame, and the screen and overlay that
-// it shows. While another screen or overlay is in front already, they do not answer.
+// pointer contains the areas of the last frame that react to the mouse, and the screen and overlay of
+// that frame. If another screen or overlay is in front meanwhile, they do not react.
 type pointer struct {
 	areas []screen.Area
 	front screen.Screen
@@ -27,7 +27,7 @@ func (s *Shell) beginAreas() {
 
 func (p *pointer) add(a screen.Area) { p.areas = append(p.areas, a) }
 
-// area returns the area that answers to a gesture on a cell of the terminal, and the cell in it.
+// area returns the area that reacts to a gesture on a cell of the terminal, and the cell in it.
 func (s *Shell) area(on screen.Gesture, x, y int) (a *screen.Area, dx, dy int) {
 	if s.pointer.front != s.front() || s.pointer.over != s.over {
 		return nil, 0, 0
@@ -35,7 +35,7 @@ func (s *Shell) area(on screen.Gesture, x, y int) (a *screen.Area, dx, dy int) {
 	return screen.FindArea(s.pointer.areas, on, x, y)
 }
 
-// onClick makes a part of the frame answer to a click.
+// onClick makes a part of the frame react to a click.
 func (s *Shell) onClick(v canvas.View, do func()) {
 	s.w.OnClick(v, func(int, int) []screen.Effect {
 		do()
@@ -43,8 +43,8 @@ func (s *Shell) onClick(v canvas.View, do func()) {
 	})
 }
 
-// Click answers to a click of the mouse on a cell of the terminal. While an overlay is open, only
-// its own parts answer.
+// Click handles a click of the mouse on a cell of the terminal. While an overlay is open, only its own
+// parts react.
 func (s *Shell) Click(now time.Time, x, y int) []Order {
 	s.at(now)
 	s.trigger, s.sought = "", nil
@@ -64,7 +64,7 @@ func (s *Shell) Click(now time.Time, x, y int) []Order {
 	return s.flush()
 }
 
-// Drag answers to the mouse that moves while its button is pressed.
+// Drag handles a movement of the mouse while its button is pressed.
 func (s *Shell) Drag(now time.Time, x, y int) []Order {
 	s.at(now)
 	if p := &s.pointer; p.held != nil && p.front == s.front() && s.over == nil {
@@ -76,7 +76,7 @@ func (s *Shell) Drag(now time.Time, x, y int) []Order {
 // wheelLines is the number of lines that the wheel scrolls.
 const wheelLines = 3
 
-// Wheel scrolls what is in a cell of the terminal, or else moves like the keys.
+// Wheel scrolls the part of the frame under the mouse. If that cannot scroll, it moves the cursor.
 func (s *Shell) Wheel(now time.Time, down bool, x, y int) []Order {
 	s.at(now)
 	a, k, lines := keys.Up, screen.KeyNamed("up"), -wheelLines

@@ -13,7 +13,7 @@ type prompt struct {
 	hint     string // what to type, with an example
 	line     edit.Line
 	optional bool   // the text may be empty
-	waits    string // what is waited for after enter; empty: the person
+	waits    string // shown after enter while an answer is awaited; empty: the user types
 	done     func(s *Shell, text string)
 }
 

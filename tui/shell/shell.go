@@ -32,35 +32,35 @@ type Order struct {
 // stillTime is the time without sorting after the user has moved the cursor.
 const stillTime = 2 * time.Second
 
-// maxDepth bounds how many screens lie on each other.
+// maxDepth is the highest number of screens on the stack.
 const maxDepth = 32
 
-// Shell is the dashboard without its terminal: it holds the screens, hands keys
-// and answers to them, and does what is the same on all.
+// Shell is the dashboard without its terminal. It contains the screens, passes keys and answers to
+// them, and handles the keys that work on all screens.
 type Shell struct {
 	w       *screen.World
 	now     time.Time     // this host's time
 	offset  time.Duration // from it to the daemon's clock
-	tried   time.Time     // when the daemon was tried last, in vain
-	moved   time.Time     // when the person moved last
+	tried   time.Time     // when the last attempt to reach the daemon failed
+	moved   time.Time     // when the user last moved the cursor
 	trigger string        // the key that is being handled
 
 	screens  Screens
-	roots    map[keys.Action]screen.Screen // those on the first line
+	roots    map[keys.Action]screen.Screen // the screens named on the first line
 	stack    []screen.Screen               // the front one last
-	previous []screen.Screen               // what was there before the last switch
-	over     overlay                       // nil: nothing lies over the front
+	previous []screen.Screen               // the stack before the last switch
+	over     overlay                       // nil: no overlay is open
 	toast    toast
 	log      []*entry
 	waiting  map[string]waiting // by slot
 	undo     []screen.Do
-	sought   *version // of a file, to be put back; a key forgets it
+	sought   *version // of a file, to be restored; any key cancels it
 	greeting string   // first message to the user
-	job      job.ID   // that the cursor goes to once it is there; empty: none
-	count    int      // of entries of the log, ever
+	job      job.ID   // the job that the cursor moves to when it appears; empty: none
+	count    int      // entries of the log since the start
 	views    []screen.View
 	recent   []string                 // commands of the finder, the newest first
-	commands map[screen.Screen]*entry // that screens carry out
+	commands map[screen.Screen]*entry // that screens run
 	custom   []custom.Command         // of the user's settings
 	mouse    bool
 	welcome  bool   // the hints for the first start are shown
@@ -70,7 +70,7 @@ type Shell struct {
 	orders   []Order
 }
 
-// overlay lies over the front screen and gets every key.
+// overlay is drawn over the front screen and receives every key.
 type overlay interface {
 	key(s *Shell, k screen.Key)
 	draw(v canvas.View, s *Shell)
@@ -82,11 +82,11 @@ type overlay interface {
 type Start struct {
 	World   screen.World  // with a board, or without one
 	Screen  keys.Action   // of the first screen; empty: the jobs
-	Job     string        // to begin with; empty: whichever is first
+	Job     string        // that the cursor starts on; empty: the first one
 	Views   []screen.View // that were saved
 	Recent  []string      // commands that were used before
 	Toast   string        // first message to the user
-	Notify  bool          // of failures that begin, whatever the settings say: bell, desktop and title of the terminal
+	Notify  bool          // reports new failures with the bell, the desktop and the title of the terminal, regardless of the settings
 	Welcome bool          // shows the hints for the first start
 	Over    screen.Screen // shown over the first screen, such as the editor; nil: none
 }
@@ -97,12 +97,12 @@ type Screens struct {
 	Opened map[keys.Action]func(w *screen.World, s screen.Subject) screen.Screen
 	// Command shows what a command of the command line prints.
 	Command func(words []string) screen.Screen
-	// Process shows what a process prints that carries out a line for a shell.
+	// Process shows the output of a process that runs a shell command line.
 	Process func(line string, start func(ctx context.Context) *exec.Cmd) screen.Screen
 }
 
-// Root is a screen that is named on the first line. Opened are the screens that a key
-// opens about what is selected.
+// Root is a screen that is named on the first line. Opened are the screens that a key opens about the
+// selection.
 type Root struct {
 	Action keys.Action
 	Name   string
@@ -150,7 +150,7 @@ func (s *Shell) Init(now time.Time) []Order {
 	return s.flush()
 }
 
-// Key answers to a key.
+// Key handles a key.
 func (s *Shell) Key(now time.Time, k screen.Key) []Order {
 	s.at(now)
 	s.trigger, s.sought = k.Name, nil
@@ -160,7 +160,7 @@ func (s *Shell) Key(now time.Time, k screen.Key) []Order {
 	return s.flush()
 }
 
-// press hands a key to what is in front.
+// press passes a key to the overlay or the front screen.
 func (s *Shell) press(k screen.Key) {
 	switch front := s.front(); {
 	case k.Name == quitKey:
@@ -187,7 +187,7 @@ func (s *Shell) helpHint() string {
 	return "; " + key + " shows the keys"
 }
 
-// Paste inserts text where text is typed; elsewhere it does nothing.
+// Paste inserts text into a field that the user types in. Without one it does nothing.
 func (s *Shell) Paste(now time.Time, text string) []Order {
 	s.at(now)
 	switch k := (screen.Key{Name: "paste", Text: text}); {
@@ -202,7 +202,7 @@ func (s *Shell) Paste(now time.Time, text string) []Order {
 // quitKey always ends the dashboard.
 const quitKey = "ctrl+c"
 
-// typed hands a key to a screen that is being typed in.
+// typed passes a key to a screen with a field that the user types in.
 func (s *Shell) typed(front screen.Screen, k screen.Key) bool {
 	typist, ok := front.(screen.Typist)
 	if !ok || !typist.Typing() {
@@ -213,7 +213,7 @@ func (s *Shell) typed(front screen.Screen, k screen.Key) bool {
 	return ok
 }
 
-// scopes are those of the front screen, the narrowest first.
+// scopes returns the scopes of the front screen's keys, the narrowest first.
 func (s *Shell) scopes() []keys.Scope {
 	scopes := []keys.Scope{s.front().Scope()}
 	if subject := s.front().Subject(s.w); len(subject.Jobs) > 0 || subject.Run != 0 || subject.File != "" {
@@ -222,7 +222,7 @@ func (s *Shell) scopes() []keys.Scope {
 	return append(scopes, keys.List, keys.Everywhere)
 }
 
-// Take hands an answer to who has asked.
+// Take passes an answer to the screen that requested it.
 func (s *Shell) Take(now time.Time, owner screen.Screen, a screen.Answer) []Order {
 	s.at(now)
 	if owner == nil {
@@ -233,7 +233,7 @@ func (s *Shell) Take(now time.Time, owner screen.Screen, a screen.Answer) []Orde
 	return s.flush()
 }
 
-// Update takes in what the daemon has sent, which proves that it is there.
+// Update applies changes that the daemon has sent. They prove that it is connected.
 func (s *Shell) Update(now time.Time, updates ...api.BoardUpdate) []Order {
 	back := !s.w.Link.Live && s.w.Link.Tried
 	s.w.Link = screen.Link{Live: true, Tried: true, Socket: s.w.Link.Socket}
@@ -258,7 +258,7 @@ func (s *Shell) Update(now time.Time, updates ...api.BoardUpdate) []Order {
 	return s.flush()
 }
 
-// seek puts the cursor on the job that the dashboard was begun with.
+// seek moves the cursor to the job that the dashboard was started with.
 func (s *Shell) seek() {
 	seeker, ok := s.front().(screen.Seeker)
 	if s.job == "" || !ok {
@@ -296,8 +296,7 @@ func (s *Shell) Tick(now time.Time) []Order {
 	return s.flush()
 }
 
-// refresh lets the front screen follow what has changed. Those behind it do when
-// they come back.
+// refresh makes the front screen show changed data. Other screens do so when they come to the front.
 func (s *Shell) refresh() { s.perform(s.front(), s.front().Refresh(s.w)) }
 
 // at sets the clocks. Without a connection the daemon's clock is frozen.
@@ -378,13 +377,13 @@ func (s *Shell) push(next screen.Screen) {
 	s.open()
 }
 
-// drop ends what a screen waits for, because the screen is gone.
+// drop cancels the requests of a screen that was closed.
 func (s *Shell) drop(old screen.Screen) {
 	s.order(old, screen.Drop{})
 	s.ended(old, screen.Ended{Err: errors.New("ended with its screen")})
 }
 
-// pop leaves the front screen, unless it is the last.
+// pop closes the front screen, unless it is the last one.
 func (s *Shell) pop() bool {
 	if len(s.stack) == 1 {
 		return false
@@ -395,7 +394,7 @@ func (s *Shell) pop() bool {
 	return true
 }
 
-// switchTo brings other screens to the front; a key goes back to those before.
+// switchTo replaces the stack of screens. A key restores the previous stack.
 func (s *Shell) switchTo(stack []screen.Screen) {
 	if slices.Equal(stack, s.stack) {
 		return

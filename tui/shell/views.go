@@ -18,7 +18,7 @@ func (s *Shell) Kept(now time.Time, err error) {
 	}
 }
 
-// maxViews bounds how many are kept.
+// maxViews is the highest number of saved views.
 const maxViews = 50
 
 // viewMenu offers the saved views.
@@ -27,7 +27,7 @@ type viewMenu struct {
 	cursor int
 }
 
-// openViews shows them where there is something to look at.
+// openViews opens the menu of saved views, if the front screen has views.
 func (s *Shell) openViews() {
 	viewer, ok := s.front().(screen.Viewer)
 	if !ok {

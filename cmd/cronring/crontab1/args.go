@@ -27,8 +27,8 @@ type crontabArgs struct {
 	file string // "-" is standard input
 }
 
-// Parse reads a command line. Both crons' options are understood on every
-// host, but -n, which means two things.
+// Parse reads a command line. It accepts the options of both crons on every host, except for -n,
+// which means different things in each.
 func (c *Program) Parse(args []string) (a crontabArgs, err error) {
 	var operands []string
 	for i := 0; i < len(args); i++ {
@@ -67,7 +67,7 @@ func (c *Program) Parse(args []string) (a crontabArgs, err error) {
 	return a, c.operands(&a, operands, len(args) == 0)
 }
 
-// option takes one letter that has no value.
+// option applies an option that has no value.
 func (c *Program) option(a *crontabArgs, letter byte) error {
 	switch letter {
 	case 'l', 'e', 'r', 'T', 'V', 'h':
@@ -91,10 +91,10 @@ func (c *Program) option(a *crontabArgs, letter byte) error {
 	return nil
 }
 
-// errCluster points cronie's two options for several hosts to what does more.
+// errCluster refers users of cronie's two options for several hosts to the ring, which does more.
 var errCluster = messageError{"crontab: -n and -c of cronie's clusters are not understood here: jobs of several hosts are the business of cronringd's ring"}
 
-// operands takes what is no option: the file of a new table.
+// operands applies the arguments that are not options: the file of a new crontab.
 func (c *Program) operands(a *crontabArgs, operands []string, bare bool) error {
 	switch {
 	case a.op != opReplace && a.op != opTest:

@@ -1,9 +1,5 @@
 package crontab1
 
-// crontab(1), as the same program under that name. Scripts of thirty years
-// depend on its words and on its two exit codes, so it does not follow the
-// rules of speech of print.go where cron has words of its own.
-
 import (
 	"context"
 	"errors"
@@ -94,7 +90,8 @@ func (c *Program) do(ctx context.Context) error {
 // probeTime limits how long the daemon may take for its first answer.
 const probeTime = 20 * time.Second
 
-// crontabs finds the daemon, or goes without it.
+// crontabs connects to the daemon. If none answers, it returns the spool itself for root, and an error
+// for other users.
 func (c *Program) crontabs(ctx context.Context) (crontabs, error) {
 	client := api.Dial(c.socket)
 	probe, cancel := context.WithTimeoutCause(ctx, probeTime, messageError{fmt.Sprintf("cronringd did not answer for %s on %s", probeTime, c.socket)})
@@ -220,7 +217,7 @@ func (c *Program) test() error {
 
 func (c *Program) debian() bool { return c.Host.Family == crontab.Debian }
 
-// readFile reads a new table: "-" is standard input.
+// readFile reads a new crontab: "-" is standard input.
 func (c *Program) readFile(name string) (string, error) {
 	f := c.in
 	if name == "-" {
@@ -244,7 +241,7 @@ func (c *Program) readFile(name string) (string, error) {
 	return string(text), nil
 }
 
-// errnoText is the C library's words for an error.
+// errnoText returns the message of the C library for an error.
 func errnoText(err error) string {
 	if errno, ok := errors.AsType[unix.Errno](err); ok {
 		text := []rune(errno.Error())
@@ -254,11 +251,11 @@ func errnoText(err error) string {
 	return err.Error()
 }
 
-// ShownDiagnostics bounds what a bad table makes the terminal scroll.
+// ShownDiagnostics is the highest number of diagnostics that are printed for one crontab.
 const ShownDiagnostics = 20
 
-// check reads a table as the daemon will, shows what is wrong with it, and
-// fails if a line has an error: here is a person who can mend it.
+// check parses a crontab as the daemon does, and prints the diagnostics. It returns an error if a
+// line has one, because the user can correct it now.
 func (c *Program) check(name, text string) error {
 	config := c.Host.Config(name, false)
 	config.Format, config.Owner, config.User = crontab.User, c.userName(), ""
@@ -306,7 +303,7 @@ func leaveToDaemon(calendars map[string]timetable.Calendar) map[string]timetable
 	return left
 }
 
-// showDiagnostic begins as cron does, with the file's name in quotes; unlike
+// showDiagnostic prints a diagnostic in the form of cron, with the file's name in quotes. Unlike
 // Debian's cron it counts lines from 1.
 func (c *Program) showDiagnostic(name, text string, d crontab.Diagnostic) {
 	line := fmt.Sprintf("\"%s\":%d: ", display.Text(name), d.Line)
@@ -330,12 +327,12 @@ func (c *Program) showDiagnostic(name, text string, d crontab.Diagnostic) {
 	}
 }
 
-// messageError is an error in cron's own words.
+// messageError is an error with the message of cron's crontab(1).
 type messageError struct{ text string }
 
 func (e messageError) Error() string { return e.text }
 
-// errUsageShown is an error that is a page of help.
+// errUsageShown is an error whose text is the usage message.
 type errUsageShown struct{ text string }
 
 func (e errUsageShown) Error() string { return e.text }
@@ -370,8 +367,7 @@ func (c *Program) report(err error) int {
 // printf prints a message to the user.
 func (c *Program) printf(format string, args ...any) { fmt.Fprintf(c.err, format+"\n", args...) }
 
-// confirmed asks a question until it is answered with yes or no; the end of the
-// input is a no.
+// confirmed asks a question until the user answers yes or no. The end of the input counts as no.
 func (c *Program) confirmed(question string) bool {
 	return c.confirmedOr(question, func() { fmt.Fprint(c.out, "Please enter Y or N: ") })
 }

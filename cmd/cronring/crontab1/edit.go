@@ -36,8 +36,8 @@ const FirstLines = `# One line for each task: when, and what.
 #
 `
 
-// edit lets a person change a table with an editor. No signal of the terminal
-// ends it in between, as the edits would be lost.
+// edit lets the user change a crontab with an editor. It ignores the signals of the terminal until
+// the edit ends, because the changes would be lost.
 func (c *Program) edit(ctx context.Context) error {
 	t, err := c.crontabs(ctx)
 	if err != nil {
@@ -117,8 +117,8 @@ func (c *Program) installDraft(ctx context.Context, t crontabs, text []byte, pat
 	}
 }
 
-// leave ends an edit: after an error the draft stays, as it may be an hour's
-// work, and its place is said.
+// leave ends an edit. After an error it keeps the draft, which may be an hour's work, and prints its
+// path.
 func (c *Program) leave(d *Draft, err error) error {
 	if err == nil {
 		return nil
@@ -143,8 +143,7 @@ func (e unreadableDraft) Error() string {
 
 func (e unreadableDraft) Unwrap() error { return e.err }
 
-// Draft is a table in the making: a file in a directory that only the caller
-// can enter.
+// Draft is a crontab that is being edited: a file in a directory that only the caller can enter.
 type Draft struct {
 	dir   *os.File
 	Path  string
@@ -170,8 +169,7 @@ func (c *Program) NewDraft(start []byte) (*Draft, error) {
 	return d, nil
 }
 
-// Close removes the draft, unless it is kept. An editor may have left files of
-// its own beside it.
+// Close removes the draft with all files that the editor left in its directory, unless Keep is set.
 func (d *Draft) Close() {
 	d.dir.Close()
 	if !d.Keep {
@@ -179,8 +177,8 @@ func (d *Draft) Close() {
 	}
 }
 
-// Read reads what the editor left, in the directory that was made and nowhere
-// else, if it is still the caller's own.
+// Read returns the text that the editor saved. It reads only in the directory that NewDraft made, and
+// only if the file still belongs to the caller.
 func (d *Draft) Read() ([]byte, error) {
 	fd, err := unix.Openat(int(d.dir.Fd()), "crontab", unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -226,7 +224,7 @@ func (c *Program) tempDir() string {
 	}
 }
 
-// editor is the person's choice, or the family's, or what there is.
+// editor returns the user's editor, or the default of the distribution, or an installed one.
 func (c *Program) editor() string {
 	for _, name := range []string{"VISUAL", "EDITOR"} {
 		if editor := c.Env(name); editor != "" {

@@ -51,8 +51,7 @@ var deadLines = map[crontab.Family]map[crontab.Code]string{
 	},
 }
 
-// plainComments are the diagnostics about #@ lines, which are comments to an old
-// cron.
+// plainComment reports whether a diagnostic is about a #@ line, which is a comment to the old cron.
 func plainComment(code crontab.Code) bool { return strings.HasPrefix(string(code), "B4") }
 
 // crontabChanges is a table with what changes in it.

@@ -172,5 +172,5 @@ func (Summary) effect() {}
 
 func (Notify) effect() {}
 
-// Token connects an Answer to its Question. 0 requests no answer.
+// Token identifies the request that an Answer belongs to. 0 requests no answer.
 type Token uint64

@@ -15,7 +15,7 @@ import (
 // How an answer of many rows is sent.
 const (
 	rowsBuffer  = 64 << 10  // bytes of rows that are collected before they are sent
-	slowestRate = 256 << 10 // bytes per second: a caller that reads slower for longer than writeTimeout is disconnected
+	slowestRate = 256 << 10 // bytes per second: a caller that reads slower for longer than WriteTimeout is disconnected
 )
 
 // AnswerRows sends a document {"v":1,"NAME":[row,...]}. It encodes one row at a
