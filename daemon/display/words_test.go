@@ -26,9 +26,13 @@ func TestLength(t *testing.T) {
 func TestQuote(t *testing.T) {
 	for text, want := range map[string]string{
 		"etl-orders": "etl-orders", "": "''", "a b": "'a b'", "it's": `'it'\''s'`, "$(rm)": "'$(rm)'", "a*": "'a*'",
+		"x;y": "'x;y'", "\x1b[2J": "'\x1b[2J'",
 	} {
 		if got := Quote(text); got != want {
 			t.Errorf("quote(%q) = %s, want %s", text, got, want)
 		}
+	}
+	if got, want := ShellLine([]string{"cronring", "run", "a b"}), "cronring run 'a b'"; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/custom"
 	"github.com/cronring/cronring/tui/keys"
@@ -52,7 +53,7 @@ func (c *Candidate) Text() string {
 	case KindVerb:
 		return strings.Join(append([]string{c.Verb.Word}, c.Words...), " ")
 	case KindCommand:
-		return screen.ShellCommand(c.Words)
+		return display.ShellLine(c.Words)
 	case KindHost:
 		return hostWord + " " + c.Name
 	}

@@ -6,15 +6,6 @@ import (
 	"github.com/cronring/cronring/daemon/display"
 )
 
-// ShellCommand writes arguments so that a shell reads them as they are.
-func ShellCommand(args []string) string {
-	quoted := make([]string, len(args))
-	for i, arg := range args {
-		quoted[i] = display.Quote(arg)
-	}
-	return strings.Join(quoted, " ")
-}
-
 // Environment are the variables with which a command asks the daemon that is shown here.
 func (w *World) Environment() []string {
 	if w.Remote != "" {
@@ -27,7 +18,7 @@ func (w *World) Environment() []string {
 // here: a line that is copied must not act on another host.
 func (w *World) InShell(line string) string {
 	if rest, ok := strings.CutPrefix(line, "cronring "); ok && len(w.Reach) > 0 {
-		return "cronring " + ShellCommand(w.Reach) + " " + rest
+		return "cronring " + display.ShellLine(w.Reach) + " " + rest
 	}
 	return line
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/page"
 	"github.com/cronring/cronring/tui/screen"
@@ -28,7 +29,7 @@ func (s *Shell) note(d screen.Do) *entry {
 	s.count++
 	command := d.Shell
 	if command == "" {
-		command = s.w.InShell(screen.ShellCommand(d.Command))
+		command = s.w.InShell(display.ShellLine(d.Command))
 	}
 	e := &entry{number: s.count, at: s.w.Now, command: command}
 	s.log = append(s.log[max(len(s.log)-maxLog+1, 0):], e)

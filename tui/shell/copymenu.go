@@ -3,6 +3,7 @@ package shell
 import (
 	"fmt"
 
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/change"
 	"github.com/cronring/cronring/tui/page"
@@ -29,11 +30,11 @@ func newCopyMenu(w *screen.World, about screen.Subject) *copyMenu {
 		if why := rows[0].Why; why != "" {
 			add("w", "reason", why)
 		}
-		add("y", "shell", w.InShell(screen.ShellCommand(change.Command("why", about))))
+		add("y", "shell", w.InShell(display.ShellLine(change.Command("why", about))))
 	}
 	if about.Run != 0 {
 		add("r", "run", fmt.Sprint(about.Run))
-		add("l", "logs", w.InShell(screen.ShellCommand([]string{"cronring", "logs", fmt.Sprint(about.Run)})))
+		add("l", "logs", w.InShell(display.ShellLine([]string{"cronring", "logs", fmt.Sprint(about.Run)})))
 	}
 	return m
 }

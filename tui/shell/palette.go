@@ -182,7 +182,7 @@ func (s *Shell) command(words []string) {
 		return
 	}
 	d := screen.Do{Class: screen.Effects, Command: append([]string{"cronring"}, words...), Show: show}
-	d.Question = "Run this command?  " + screen.ShellCommand(d.Command)
+	d.Question = "Run this command?  " + display.ShellLine(d.Command)
 	for id := range s.w.Board.Jobs() {
 		if slot, _ := s.w.Board.Find(id); slices.ContainsFunc(words, id.Matches) && s.w.Board.Row(slot).Protected {
 			d.Class, d.Name = screen.Protected, string(id)
@@ -226,9 +226,9 @@ func (s *Shell) lineOf(c *finder.Candidate) string {
 	case finder.KindCustom:
 		return c.Custom.Text(s.values())
 	case finder.KindHost:
-		return screen.ShellCommand(append([]string{"cronring"}, s.w.Hosts.Dashboard(c.Name, "").Args[1:]...))
+		return display.ShellLine(append([]string{"cronring"}, s.w.Hosts.Dashboard(c.Name, "").Args[1:]...))
 	}
-	return s.w.InShell(screen.ShellCommand(s.commandOf(c)))
+	return s.w.InShell(display.ShellLine(s.commandOf(c)))
 }
 
 // commandOf returns the equivalent shell command.

@@ -440,17 +440,6 @@ func TestStopNamesTheProcess(t *testing.T) {
 	}
 }
 
-func TestCommandLogQuotesForAShell(t *testing.T) {
-	for _, tc := range []struct{ word, want string }{
-		{"etl-orders", "etl-orders"}, {"", "''"}, {"a b", "'a b'"}, {"it's", `'it'\''s'`}, {"$(reboot)", "'$(reboot)'"},
-		{"x;y", "'x;y'"}, {"\x1b[2J", "'\x1b[2J'"},
-	} {
-		if got := screen.ShellCommand([]string{tc.word}); got != tc.want {
-			t.Errorf("%q: got %s, want %s", tc.word, got, tc.want)
-		}
-	}
-}
-
 // A copied or logged command contains the socket or host of the dashboard, even if it was set by a
 // flag.
 func TestCommandsGoWhereTheDashboardLooks(t *testing.T) {

@@ -45,7 +45,7 @@ func (a *App) sshArgs(host string) []string {
 	if a.Socket != "" {
 		bridge = append(bridge, "--socket", a.Socket)
 	}
-	return append(args, "--", host, ShellLine(bridge))
+	return append(args, "--", host, display.ShellLine(bridge))
 }
 
 // overSSH makes connections to the daemon of a host. Each is an ssh of its own,

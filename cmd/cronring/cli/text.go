@@ -51,15 +51,6 @@ func EscapeText(text string) string {
 	return b.String()
 }
 
-// ShellLine writes words so that a shell reads them back as they are.
-func ShellLine(argv []string) string {
-	words := make([]string, len(argv))
-	for i, word := range argv {
-		words[i] = display.Quote(word)
-	}
-	return strings.Join(words, " ")
-}
-
 // Single returns the element of a list that has exactly one.
 func Single[T any](list []T) (one T, ok bool) {
 	if len(list) != 1 {

@@ -280,7 +280,7 @@ func joinWords(words []string) string {
 	if len(words) == 1 {
 		return words[0]
 	}
-	return cli.ShellLine(words)
+	return display.ShellLine(words)
 }
 
 // escapePercent escapes each %, which would end the command in cron. An escaped one stays.

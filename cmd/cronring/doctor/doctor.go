@@ -59,7 +59,7 @@ func advice(command string) []remedy { return []remedy{{Command: command}} }
 
 // harmless is a remedy that --fix runs.
 func harmless(argv ...string) remedy {
-	return remedy{Command: cli.ShellLine(argv), Harmless: true, argv: argv}
+	return remedy{Command: display.ShellLine(argv), Harmless: true, argv: argv}
 }
 
 // check looks at one side of the host.

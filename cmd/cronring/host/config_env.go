@@ -11,6 +11,7 @@ import (
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 )
 
 func newConfigEnv(a *cli.App) *cobra.Command {
@@ -80,7 +81,7 @@ func printEnvironment(a *cli.App, e api.Environment, loc *time.Location) {
 	for i, one := range e.Credentials {
 		a.PrintField(cli.FirstOnly(i, "credentials"), cli.EscapeText(one))
 	}
-	a.PrintField("command", cli.ShellLine(e.Argv))
+	a.PrintField("command", display.ShellLine(e.Argv))
 	for i, l := range e.Limits {
 		a.PrintField(cli.FirstOnly(i, "limits"), fmt.Sprintf("%s soft %s hard %s", l.Name, limitText(l.Soft), limitText(l.Hard)))
 	}

@@ -62,7 +62,7 @@ func setUpRing(ctx context.Context, a *cli.App, s ringSetup) error {
 	}
 	c := config.Read(s.dir)
 	if err := c.Err(); err != nil {
-		return &api.Error{Kind: api.Conflict, What: "cannot set up a ring: the configuration has mistakes", Why: err.Error(), Fix: cli.ShellLine([]string{"cronring", "config", "check", "--config", s.dir})}
+		return &api.Error{Kind: api.Conflict, What: "cannot set up a ring: the configuration has mistakes", Why: err.Error(), Fix: display.ShellLine([]string{"cronring", "config", "check", "--config", s.dir})}
 	}
 	if c.Ring.Name != "" {
 		at := c.Positions["ring.name"]

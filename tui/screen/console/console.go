@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"strings"
 
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/page"
@@ -58,7 +59,7 @@ func (s *Console) Heading(*screen.World) string {
 	if s.line != "" {
 		return s.line
 	}
-	return screen.ShellCommand(append([]string{"cronring"}, s.words...))
+	return display.ShellLine(append([]string{"cronring"}, s.words...))
 }
 
 // Headed keeps the heading on narrow screens.

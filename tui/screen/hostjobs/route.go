@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/board"
 	"github.com/cronring/cronring/tui/screen"
@@ -100,7 +101,7 @@ func (s *HostJobs) line(w *screen.World, command []string) string {
 		if h := s.byName[name]; h.address != "" {
 			flags = w.Hosts.Flags(h.address)
 		}
-		lines = append(lines, screen.ShellCommand(slices.Concat(command[:1], flags, command[1:2], refs, command[end:])))
+		lines = append(lines, display.ShellLine(slices.Concat(command[:1], flags, command[1:2], refs, command[end:])))
 	}
 	return strings.Join(lines, "; ")
 }
