@@ -8,9 +8,9 @@ import (
 
 	"github.com/cronring/cronring/crontab/draft"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/edit"
-	"github.com/cronring/cronring/tui/page"
 	"github.com/cronring/cronring/tui/screen"
 )
 
@@ -33,7 +33,7 @@ func Install(r api.CrontabFileRequest, name string, command []string, slot strin
 				return "", err
 			}
 			*undo = Restore(done.Before, name)
-			message := fmt.Sprintf("saved %s, %s", name, page.Count(done.Entries, "entry"))
+			message := fmt.Sprintf("saved %s, %s", name, display.Count(done.Entries, "entry"))
 			if done.Notice != "" {
 				message += "; " + done.Notice
 			}

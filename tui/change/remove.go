@@ -6,9 +6,9 @@ import (
 
 	"github.com/cronring/cronring/crontab/draft"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/keys"
-	"github.com/cronring/cronring/tui/page"
 	"github.com/cronring/cronring/tui/screen"
 )
 
@@ -30,7 +30,7 @@ func Remove(w *screen.World, about screen.Subject) screen.Do {
 	undo := &screen.Do{Class: screen.Undoable, Question: "put " + screen.JobsText(about) + " back", Command: []string{"cronring", "undo"}}
 	return Guard(w, about, screen.Do{
 		Class: screen.Removes, Count: len(about.Jobs), Command: Command("rm", about), Undo: undo,
-		Question: fmt.Sprintf("Delete %s from %s?", page.Count(len(about.Jobs), "entry"), page.Count(len(files), "file")),
+		Question: fmt.Sprintf("Delete %s from %s?", display.Count(len(about.Jobs), "entry"), display.Count(len(files), "file")),
 		Detail:   append(detail, "The old text is kept: "+w.KeyOf(keys.Undo)+" restores it, and so does cronring undo."),
 		Call: func(ctx context.Context, d screen.Daemon) (string, error) {
 			done, err := removeEntries(ctx, d, screen.Refs(about))

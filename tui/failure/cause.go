@@ -120,7 +120,7 @@ func Summary(causes []Cause, room int) string {
 		}
 		lists[i] = " (" + names(met) + ")"
 	}
-	text := fmt.Sprintf("%s, %s: ", page.Count(len(jobs), "failing job"), page.Count(len(causes), "cause"))
+	text := fmt.Sprintf("%s, %s: ", display.Count(len(jobs), "failing job"), display.Count(len(causes), "cause"))
 	room -= display.Width(text + strings.Join(lists, "; "))
 	for i := range causes {
 		if i > 0 {

@@ -19,7 +19,7 @@ func historyTitle(w *screen.World, d *Info) string {
 		return "History"
 	}
 	first := d.Past.Cells[0].Due
-	return fmt.Sprintf("History: %s, %s", page.Count(len(d.Past.Cells), "occurrence"), display.Brief(w.Since(first)))
+	return fmt.Sprintf("History: %s, %s", display.Count(len(d.Past.Cells), "occurrence"), display.Brief(w.Since(first)))
 }
 
 // DrawHistory draws what became of the newest occurrences above how long they

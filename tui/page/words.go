@@ -44,9 +44,6 @@ func Shorten(text string, room int) string {
 	return strings.TrimSuffix(display.Cut(text, room-2), "…") + "..."
 }
 
-// Count is display.Count.
-func Count(n int, thing string) string { return display.Count(n, thing) }
-
 // Lag returns a delay in words.
 func Lag(d time.Duration) string {
 	if d < time.Millisecond {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/page"
 	"github.com/cronring/cronring/tui/screen"
@@ -122,7 +123,7 @@ func viewText(v screen.View) string {
 		words = append(words, "wide")
 	}
 	if n := len(v.Columns); n > 0 {
-		words = append(words, page.Count(n, "column"))
+		words = append(words, display.Count(n, "column"))
 	}
 	return strings.Join(words, "  ")
 }

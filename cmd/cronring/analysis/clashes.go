@@ -10,6 +10,7 @@ import (
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 )
 
 // NewClashes returns the command clashes.
@@ -69,7 +70,7 @@ func printClashes(a *cli.App, found api.Clashes, out *cli.Output, loc *time.Loca
 	}
 	a.PrintTable(t, out)
 	if more := found.Minutes - len(found.Clashes); more > 0 && out.ForPeople() {
-		a.Infof("and %s more; see --number and --least", cli.Plural(more, "minute"))
+		a.Infof("and %s more; see --number and --least", display.Count(more, "minute"))
 	}
 	return nil
 }

@@ -119,7 +119,7 @@ func printExplanation(a *cli.App, x api.Explanation, from time.Time, loc *time.L
 	}
 	a.PrintField("blackout", x.Blackout)
 	if x.Year != 0 {
-		a.PrintField("a year", cli.Plural(x.Runs, "run")+" in "+strconv.Itoa(x.Year))
+		a.PrintField("a year", display.Count(x.Runs, "run")+" in "+strconv.Itoa(x.Year))
 	}
 	for i, t := range x.Next {
 		if x.Job != "" {
@@ -144,7 +144,7 @@ func printShared(a *cli.App, x api.Explanation, loc *time.Location) {
 		a.PrintField("clashes", "none in 7 days")
 		return
 	}
-	a.PrintField("clashes", "starts with others in "+cli.Plural(x.Shared, "minute")+" of 7 days, the fullest:")
+	a.PrintField("clashes", "starts with others in "+display.Count(x.Shared, "minute")+" of 7 days, the fullest:")
 	for _, c := range x.Clashes {
 		others := c
 		others.Starts--

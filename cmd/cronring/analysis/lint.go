@@ -94,7 +94,7 @@ func Conclude(a *cli.App, diagnostics []crontab.Diagnostic, texts map[string]str
 	if err := PrintLint(a, diagnostics, texts, out); err != nil {
 		return err
 	}
-	a.Infof("%s, %s", cli.Plural(len(texts), "file"), cli.CountDiagnostics(api.NewDiagnostics(diagnostics)))
+	a.Infof("%s, %s", display.Count(len(texts), "file"), cli.CountDiagnostics(api.NewDiagnostics(diagnostics)))
 	if Fails(diagnostics, strict) {
 		return cli.ExitCode(cli.ExitProblems)
 	}

@@ -296,7 +296,7 @@ func printComing(a *cli.App, c coming, from time.Time, loc *time.Location, out *
 func printMeaning(a *cli.App, c coming, loc *time.Location) {
 	a.Printf("%s", display.Text(c.Meaning))
 	if c.PerYear > 0 {
-		a.Printf(" (%s a year)", cli.Plural(c.PerYear, "run"))
+		a.Printf(" (%s a year)", display.Count(c.PerYear, "run"))
 	}
 	a.Printf("\n")
 	if c.Zone != loc.String() {

@@ -74,12 +74,12 @@ func (o *outlook) overlap(id job.ID) *overlap {
 }
 
 func printOutlook(a *cli.App, o *outlook, view *view.View, takes time.Duration) {
-	a.Printf("%s, %s: %s\n", o.period(), cli.Plural(view.Len(), "job"), cli.Plural(o.starts, "start"))
+	a.Printf("%s, %s: %s\n", o.period(), display.Count(view.Len(), "job"), display.Count(o.starts, "start"))
 	for _, c := range timetable.NewZone(o.loc).Changes(o.from, o.to) {
 		a.Printf("%s\n", changeNote(c, view))
 	}
 	for _, reason := range slices.Sorted(maps.Keys(o.skips)) {
-		a.Printf("skipped: %s, %s\n", cli.Plural(o.skips[reason], "occurrence"), reason)
+		a.Printf("skipped: %s, %s\n", display.Count(o.skips[reason], "occurrence"), reason)
 	}
 	if takes == 0 {
 		a.Printf("overlap: not seen, as runs take no time here; say how long with --durations D\n")
@@ -96,7 +96,7 @@ func (o *outlook) period() string {
 	length := o.to.Sub(o.from)
 	hours := display.Brief(length)
 	if length%time.Hour == 0 {
-		hours = cli.Plural(int(length/time.Hour), "real hour")
+		hours = display.Count(int(length/time.Hour), "real hour")
 	}
 	if isMidnight(o.from) && o.to.Equal(o.from.AddDate(0, 0, 1)) {
 		return "civil day of " + hours
@@ -146,7 +146,7 @@ func verbed(n int, noun, verb string) string {
 	if n == 1 {
 		verb += "s"
 	}
-	return cli.Plural(n, noun) + " " + verb
+	return display.Count(n, noun) + " " + verb
 }
 
 func (o *outlook) overlapText() string {

@@ -21,7 +21,7 @@ func Entries(n int) string {
 func WarnBroken(a *App, name string, diagnostics []crontab.Diagnostic) {
 	n := ErrorsIn(diagnostics)
 	if n > 0 {
-		a.Infof("%s: %s, those lines are left out    cronring lint %s", display.Text(name), Plural(n, "error"), display.Text(name))
+		a.Infof("%s: %s, those lines are left out    cronring lint %s", display.Text(name), display.Count(n, "error"), display.Text(name))
 	}
 }
 

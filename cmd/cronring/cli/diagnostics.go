@@ -75,9 +75,9 @@ func CountDiagnostics(diagnostics []api.Diagnostic) string {
 	for _, d := range diagnostics {
 		n[d.Severity]++
 	}
-	parts := []string{Plural(n["error"], "error"), Plural(n["warning"], "warning")}
+	parts := []string{display.Count(n["error"], "error"), display.Count(n["warning"], "warning")}
 	if n["notice"] > 0 {
-		parts = append(parts, Plural(n["notice"], "notice"))
+		parts = append(parts, display.Count(n["notice"], "notice"))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -53,7 +53,7 @@ func CheckArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 		}
 		why := err.Error()
 		if strings.Contains(why, "arg(s)") || strings.HasPrefix(why, "unknown command") { // cobra's words
-			why = fmt.Sprintf("it got %s, and takes %s", Plural(len(args), "argument"), operands(cmd))
+			why = fmt.Sprintf("it got %s, and takes %s", display.Count(len(args), "argument"), operands(cmd))
 		}
 		return UsageError("run \""+cmd.CommandPath()+"\" like that", why, cmd.UseLine()+"    or see: "+cmd.CommandPath()+" --help")
 	}

@@ -29,9 +29,6 @@ func Sign(full, ascii string) string {
 	return ascii
 }
 
-// Plural is display.Count.
-func Plural(n int, noun string) string { return display.Count(n, noun) }
-
 // EscapeText makes a table fit for a terminal: what could steer it is shown as an
 // escape.
 func EscapeText(text string) string {

@@ -236,7 +236,7 @@ func printDifferencesIn(a *cli.App, found []review.Difference, loc *time.Locatio
 func spanText(d time.Duration) string {
 	const day = 24 * time.Hour
 	if d%day == 0 {
-		return cli.Plural(int(d/day), "day")
+		return display.Count(int(d/day), "day")
 	}
 	return display.Brief(d)
 }
@@ -248,7 +248,7 @@ func sideText(s *review.Side, span string) string {
 	if s.IsTimeless() {
 		return text
 	}
-	return text + ", " + cli.Plural(s.Runs, "run") + span
+	return text + ", " + display.Count(s.Runs, "run") + span
 }
 
 // differenceText describes a difference.

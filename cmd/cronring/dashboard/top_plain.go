@@ -62,7 +62,7 @@ func plain(a *cli.App, cmd *cobra.Command, readOnly string, root func(*cli.App) 
 		program = "cron"
 	}
 	p := &plainTop{commands{a, root, readOnly}, "all"}
-	a.Printf("%s on %s: %s%s. Type help, or quit.\n", program, display.Text(s.Host), cli.Plural(s.Jobs, "job"), jobs.StateCounts(s.States))
+	a.Printf("%s on %s: %s%s. Type help, or quit.\n", program, display.Text(s.Host), display.Count(s.Jobs, "job"), jobs.StateCounts(s.States))
 	events, lines, next := make(chan received), make(chan string), make(chan struct{})
 	go follow(ctx, client, events)
 	go readLines(ctx, a.In, next, lines)
@@ -184,7 +184,7 @@ func (p *plainTop) printEvent(e api.Event) {
 	switch {
 	case p.follows == "off":
 	case e.Gap != nil:
-		p.a.Printf("%s left out: too much happened\n", cli.Plural(e.Gap.Lost, "event"))
+		p.a.Printf("%s left out: too much happened\n", display.Count(e.Gap.Lost, "event"))
 	case e.Record != nil:
 		if text := recordSentence(e.Record, p.follows == "failed"); text != "" {
 			p.a.Printf("%s %s\n", e.Record.At.Local().Format("15:04:05"), display.Text(text))

@@ -28,7 +28,7 @@ func checkCrontabs(ctx context.Context, e *examination) []finding {
 	for _, s := range e.SilentScripts() {
 		found = append(found, finding{Grade: gradeWarning, What: display.Quote(s.Path) + " never runs: " + s.Why})
 	}
-	sum := finding{Grade: gradeOK, What: fmt.Sprintf("%s with %s can be read", cli.Plural(read, "crontab"), cli.Entries(inventory.CountEntries(e.crontabs)))}
+	sum := finding{Grade: gradeOK, What: fmt.Sprintf("%s with %s can be read", display.Count(read, "crontab"), cli.Entries(inventory.CountEntries(e.crontabs)))}
 	return append([]finding{sum}, found...)
 }
 
@@ -45,7 +45,7 @@ func (e *examination) checkCrontab(ctx context.Context, t *inventory.Crontab) []
 	}
 	var found []finding
 	if n := cli.ErrorsIn(t.Diagnostics); n > 0 {
-		found = append(found, finding{Grade: gradeProblem, What: fmt.Sprintf("%s: %s, so something in it does not run", t.Path, cli.Plural(n, "error")),
+		found = append(found, finding{Grade: gradeProblem, What: fmt.Sprintf("%s: %s, so something in it does not run", t.Path, display.Count(n, "error")),
 			Fix: advice("cronring lint " + display.Quote(t.Path))})
 	}
 	for _, name := range t.Accounts() {

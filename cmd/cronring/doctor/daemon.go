@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/cmd/cronring/inventory"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 )
 
 // greet requests the daemon's status. A connection to the socket would make systemd start
@@ -36,16 +36,16 @@ func checkDaemon(_ context.Context, e *examination) []finding {
 	}
 	s := &e.status
 	found := []finding{{Grade: gradeOK, What: fmt.Sprintf("cronringd %s answers on %s: %s of %s",
-		s.Version, e.socket, cli.Plural(s.Loaded, "job"), cli.Plural(s.Crontabs, "crontab"))}}
+		s.Version, e.socket, display.Count(s.Loaded, "job"), display.Count(s.Crontabs, "crontab"))}}
 	for _, p := range s.Problems {
 		found = append(found, finding{Grade: gradeProblem, What: p.What, Why: p.Why, Fix: maybe(p.Fix)})
 	}
 	if s.Lost > 0 {
-		found = append(found, finding{Grade: gradeProblem, What: cli.Plural(s.Lost, "record") + " of runs could not be kept",
+		found = append(found, finding{Grade: gradeProblem, What: display.Count(s.Lost, "record") + " of runs could not be kept",
 			Why: "the history was not writable for too long"})
 	}
 	if s.Unwritten > 0 {
-		found = append(found, finding{Grade: gradeWarning, What: cli.Plural(s.Unwritten, "record") + " of runs waits to be written",
+		found = append(found, finding{Grade: gradeWarning, What: display.Count(s.Unwritten, "record") + " of runs waits to be written",
 			Why: "the history is not writable now"})
 	}
 	if s.Draining {
@@ -154,7 +154,7 @@ func show(ctx context.Context, m *inventory.Machine, properties []string, units 
 		all = append(all, values)
 	}
 	if len(all) != len(units) {
-		return nil, fmt.Errorf("systemctl show printed %s instead of %d", cli.Plural(len(all), "unit"), len(units))
+		return nil, fmt.Errorf("systemctl show printed %s instead of %d", display.Count(len(all), "unit"), len(units))
 	}
 	return all, nil
 }

@@ -185,8 +185,8 @@ func doctor(ctx context.Context, a *cli.App, e *examination, f *doctorFlags) err
 	for _, found := range findings {
 		n[found.Grade]++
 	}
-	a.Infof("%s, %s, %s, %d not seen", cli.Plural(n[gradeOK], "thing")+" in order",
-		cli.Plural(n[gradeProblem], "problem"), cli.Plural(n[gradeWarning], "warning"), n[gradeUnseen])
+	a.Infof("%s, %s, %s, %d not seen", display.Count(n[gradeOK], "thing")+" in order",
+		display.Count(n[gradeProblem], "problem"), display.Count(n[gradeWarning], "warning"), n[gradeUnseen])
 	if n[gradeProblem] > 0 || f.strict && n[gradeWarning] > 0 {
 		return cli.ExitCode(cli.ExitProblems)
 	}

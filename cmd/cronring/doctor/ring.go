@@ -8,11 +8,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/cmd/cronring/ring"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/config"
+	"github.com/cronring/cronring/daemon/display"
 )
 
 // checkRing looks at the ring of the host's configuration, and at that of the daemon.
@@ -56,7 +56,7 @@ func checkRing(ctx context.Context, e *examination) []finding {
 				up++
 			}
 		}
-		found = []finding{{Grade: gradeOK, What: fmt.Sprintf("in the ring %q: %d of %s up", live.Name, up, cli.Plural(len(live.Members), "member"))}}
+		found = []finding{{Grade: gradeOK, What: fmt.Sprintf("in the ring %q: %d of %s up", live.Name, up, display.Count(len(live.Members), "member"))}}
 	}
 	return found
 }

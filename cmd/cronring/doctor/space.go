@@ -101,11 +101,11 @@ func (e *examination) mailQueue() []finding {
 		}
 	}
 	if age := e.Now().Sub(oldest); n > 0 && age > mailStuck {
-		found = append(found, finding{Grade: gradeWarning, What: fmt.Sprintf("%s could not be handed over, the oldest since %s", cli.Plural(n, "message"), display.Brief(age.Round(time.Second))),
+		found = append(found, finding{Grade: gradeWarning, What: fmt.Sprintf("%s could not be handed over, the oldest since %s", display.Count(n, "message"), display.Brief(age.Round(time.Second))),
 			Why: sendmail + " refuses, or is missing", Fix: advice("journalctl -u cronring -g mail")})
 	}
 	if dead > 0 {
-		found = append(found, finding{Grade: gradeWarning, What: fmt.Sprintf("%s could not be delivered", cli.Plural(dead, "message")),
+		found = append(found, finding{Grade: gradeWarning, What: fmt.Sprintf("%s could not be delivered", display.Count(dead, "message")),
 			Why: "such files are kept for a person to look at", Fix: advice("ls " + stateDirectory + "/mail/*" + mailDead)})
 	}
 	return found

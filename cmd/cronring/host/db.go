@@ -96,8 +96,8 @@ func printDBDone(a *cli.App, what string, done api.DBDone, out *cli.Output) erro
 	case what == api.DBBackup:
 		a.Printf("%s  %s\n", display.Text(done.Path), display.Bytes(done.Bytes))
 	case what == api.DBPrune:
-		a.Printf("removed %s, %s, %s, and the output of %s\n", cli.Plural(done.Runs, "run"),
-			cli.Plural(done.Skips, "skipped occurrence"), cli.Plural(done.DeadLetters, "dead letter"), cli.Plural(done.Outputs, "run"))
+		a.Printf("removed %s, %s, %s, and the output of %s\n", display.Count(done.Runs, "run"),
+			display.Count(done.Skips, "skipped occurrence"), display.Count(done.DeadLetters, "dead letter"), display.Count(done.Outputs, "run"))
 	case len(done.Problems) == 0:
 		a.Printf("the history is sound\n")
 	default:
@@ -107,7 +107,7 @@ func printDBDone(a *cli.App, what string, done api.DBDone, out *cli.Output) erro
 	}
 	if len(done.Problems) > 0 {
 		a.Report(&api.Error{
-			What: fmt.Sprintf("cannot vouch for the history: %s", cli.Plural(len(done.Problems), "problem")),
+			What: fmt.Sprintf("cannot vouch for the history: %s", display.Count(len(done.Problems), "problem")),
 			Fix:  "put a backup in its place while the daemon is down, or have a new one begun: move cronring.db aside",
 		})
 		return cli.ExitCode(cli.ExitProblems)

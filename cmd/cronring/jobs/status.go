@@ -165,9 +165,9 @@ func printStatus(a *cli.App, s api.Status, jobs []job.Status, loc *time.Location
 			a.Printf(" on %s", display.Text(s.Next.Node))
 		}
 	}
-	a.Printf("\n%s%s", cli.Plural(s.Jobs, "job"), StateCounts(s.States))
+	a.Printf("\n%s%s", display.Count(s.Jobs, "job"), StateCounts(s.States))
 	if s.Day != nil && s.Day.Runs > 0 {
-		a.Printf("    24 h: %s, %.1f %% ok, lag p99 %s", cli.Plural(s.Day.Runs, "run"),
+		a.Printf("    24 h: %s, %.1f %% ok, lag p99 %s", display.Count(s.Day.Runs, "run"),
 			100*float64(s.Day.OK)/float64(s.Day.Runs), s.Day.LagP99.Round(time.Millisecond))
 	}
 	a.Printf("\n")
@@ -181,7 +181,7 @@ func printStatus(a *cli.App, s api.Status, jobs []job.Status, loc *time.Location
 		printProblem(a, a.Paint(cli.Normal, cli.Sign("·", ".")), p)
 	}
 	if s.Errors+s.Warnings > 0 {
-		a.Printf("%s crontab files: %s, %s    cronring reload\n", a.Paint(cli.Warn, "!"), cli.Plural(s.Errors, "error"), cli.Plural(s.Warnings, "warning"))
+		a.Printf("%s crontab files: %s, %s    cronring reload\n", a.Paint(cli.Warn, "!"), display.Count(s.Errors, "error"), display.Count(s.Warnings, "warning"))
 	}
 	printProblems(a, jobs, loc)
 }

@@ -181,7 +181,7 @@ func importHost(ctx context.Context, a *cli.App, m *inventory.Machine, sources [
 	}
 	n := r.changes()
 	if r.Cron != nil {
-		a.Infof("%s under cronring", strings.Replace(cli.Plural(n, "thing")+" different", "0 things", "nothing", 1))
+		a.Infof("%s under cronring", strings.Replace(display.Count(n, "thing")+" different", "0 things", "nothing", 1))
 	}
 	if f.strict && n > 0 {
 		return cli.ExitCode(cli.ExitProblems)

@@ -44,7 +44,7 @@ func compareShadow(ctx context.Context, a *cli.App, s *shadow, starts []shadowed
 	}
 	same, differ := compareStarts(starts, theirs, from, to)
 	zone := s.Host.Zone
-	a.Printf("%s to %s: %s alike, %s not\n", from.In(zone).Format(time.DateTime), to.In(zone).Format(time.DateTime), cli.Plural(same, "start"), cli.Plural(len(differ), "start"))
+	a.Printf("%s to %s: %s alike, %s not\n", from.In(zone).Format(time.DateTime), to.In(zone).Format(time.DateTime), display.Count(same, "start"), display.Count(len(differ), "start"))
 	for _, d := range differ {
 		who := "only the host's cron"
 		if d.ours {

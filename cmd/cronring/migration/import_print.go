@@ -47,7 +47,7 @@ func printImportedCron(a *cli.App, c *importedCron) {
 			read++
 		}
 	}
-	a.Printf("%s in %s\n", cli.Entries(n), cli.Plural(read, "crontab"))
+	a.Printf("%s in %s\n", cli.Entries(n), display.Count(read, "crontab"))
 	for i := range c.Crontabs {
 		printImportedCrontab(a, &c.Crontabs[i])
 	}
@@ -80,7 +80,7 @@ func printImportedCrontab(a *cli.App, t *importedCrontab) {
 	}
 	a.Printf("%s  %s", path, cli.Entries(len(t.Entries)))
 	if t.Errors > 0 {
-		a.Printf(", %s    cronring lint %s", cli.Plural(t.Errors, "error"), display.Text(display.Quote(t.Path)))
+		a.Printf(", %s    cronring lint %s", display.Count(t.Errors, "error"), display.Text(display.Quote(t.Path)))
 	}
 	a.Printf("\n")
 	printChanges(a, "  ", t.Changes)
@@ -113,9 +113,9 @@ func printAnacron(a *cli.App, r *importedAnacron) {
 		a.Printf("%s  refused, %s\n", r.Crontab, display.Text(r.Refused))
 		return
 	case r.Installed:
-		a.Printf("%s  %s of anacron, which is installed and keeps running them\n", r.Crontab, cli.Plural(len(r.Jobs), "job"))
+		a.Printf("%s  %s of anacron, which is installed and keeps running them\n", r.Crontab, display.Count(len(r.Jobs), "job"))
 	default:
-		a.Printf("%s  %s of anacron, which is not installed: cronring does them, and keeps its stamps\n", r.Crontab, cli.Plural(len(r.Jobs), "job"))
+		a.Printf("%s  %s of anacron, which is not installed: cronring does them, and keeps its stamps\n", r.Crontab, display.Count(len(r.Jobs), "job"))
 	}
 	for _, j := range r.Jobs {
 		last := "never ran"
@@ -136,7 +136,7 @@ func printTimers(a *cli.App, timers []timer) {
 			enabled++
 		}
 	}
-	a.Printf("%s of systemd, %d enabled: they stay active\n", cli.Plural(len(timers), "timer"), enabled)
+	a.Printf("%s of systemd, %d enabled: they stay active\n", display.Count(len(timers), "timer"), enabled)
 	for i := range timers {
 		printTimer(a, &timers[i])
 	}

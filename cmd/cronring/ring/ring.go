@@ -179,7 +179,7 @@ func ringLine(r *api.Ring) string {
 	if r.Quorum > 0 {
 		line += fmt.Sprintf("  quorum %d of %d", r.Quorum, len(r.Voters))
 	}
-	line += fmt.Sprintf("  %s  safe to lose %d more", cli.Plural(r.Jobs, "ring job"), r.SafeLoss)
+	line += fmt.Sprintf("  %s  safe to lose %d more", display.Count(r.Jobs, "ring job"), r.SafeLoss)
 	if !r.Joined {
 		line += "  joining: ring jobs wait"
 	}
@@ -230,7 +230,7 @@ func signed(d time.Duration) string {
 
 func printRingProblems(a *cli.App, r *api.Ring) {
 	if r.Doubled > 0 {
-		a.Printf("%s %s ran on two members in the last 24 h, as they did not see each other    cronring why JOB --at T\n", a.Paint(cli.Warn, "!"), cli.Plural(r.Doubled, "occurrence"))
+		a.Printf("%s %s ran on two members in the last 24 h, as they did not see each other    cronring why JOB --at T\n", a.Paint(cli.Warn, "!"), display.Count(r.Doubled, "occurrence"))
 	}
 	if r.Held != "" {
 		a.Printf("%s this host takes no ring jobs now: %s\n", a.Paint(cli.Bad, cli.Sign("✗", "x")), display.Text(r.Held))
@@ -256,7 +256,7 @@ func printRingProblems(a *cli.App, r *api.Ring) {
 // drainedLine describes a host that is drained.
 func drainedLine(d *api.Drained) string {
 	if d.Waiting+d.Running > 0 {
-		return "this host takes no new ring jobs, and continues with " + cli.Plural(d.Running, "run") + ", and " + strconv.Itoa(d.Waiting) + " not begun"
+		return "this host takes no new ring jobs, and continues with " + display.Count(d.Running, "run") + ", and " + strconv.Itoa(d.Waiting) + " not begun"
 	}
 	return "this host takes no ring jobs, and has no active run of one"
 }
@@ -301,7 +301,7 @@ func printRingDiff(a *cli.App, d *api.RingDiff, out *cli.Output) {
 		a.PrintTable(t, out)
 	}
 	if out.ForPeople() {
-		a.Infof("%s the same as on %s, %d differ, %d here alone, %d there alone", cli.Plural(d.Same, "ring job"), display.Text(d.Member), len(d.Differ), len(d.Missing), len(d.Extra))
+		a.Infof("%s the same as on %s, %d differ, %d here alone, %d there alone", display.Count(d.Same, "ring job"), display.Text(d.Member), len(d.Differ), len(d.Missing), len(d.Extra))
 	}
 }
 

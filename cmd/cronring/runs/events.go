@@ -65,7 +65,7 @@ func printEvent(a *cli.App, e api.Event, out *cli.Output, loc *time.Location) er
 		a.Printf("%s notice  %s  %s  %s\n", e.Notice.At.In(loc).Format("15:04:05.000"), e.Notice.On,
 			display.Text(string(e.Notice.Job)), display.Text(e.Notice.Text))
 	case e.Gap != nil:
-		a.Printf("[%s left out: this reader was too slow]\n", cli.Plural(e.Gap.Lost, "event"))
+		a.Printf("[%s left out: this reader was too slow]\n", display.Count(e.Gap.Lost, "event"))
 	}
 	return nil
 }

@@ -143,7 +143,7 @@ func runsSince(ctx context.Context, a *cli.App, client *api.Client, ref string, 
 		return r.Started.IsZero() || !r.Ended.IsZero() && r.Ended.Before(since)
 	})
 	if all == mostLogRuns && len(runs) == all {
-		a.Infof("only the newest %s are looked at", cli.Plural(all, "run"))
+		a.Infof("only the newest %s are looked at", display.Count(all, "run"))
 	}
 	slices.Reverse(runs)
 	return runs, nil
@@ -204,7 +204,7 @@ type outputPrinter struct {
 func (p *outputPrinter) event(e api.Event) error {
 	switch {
 	case e.Gap != nil:
-		p.Infof("%s left out: this reader was too slow", cli.Plural(e.Gap.Lost, "piece"))
+		p.Infof("%s left out: this reader was too slow", display.Count(e.Gap.Lost, "piece"))
 	case e.Chunk != nil:
 		if err := errors.Join(p.printUntil(e.Chunk.At), p.print(*e.Chunk)); err != nil {
 			return err

@@ -102,7 +102,7 @@ func (p *progress) text(runs []job.Run, now time.Time) string {
 		for i := range runs {
 			states[runs[i].State]++
 		}
-		text := cli.Plural(len(runs), "run")
+		text := display.Count(len(runs), "run")
 		for _, s := range []job.RunState{job.RunRunning, job.RunDecided, job.RunQueued, job.RunWaiting} {
 			if states[s] > 0 {
 				text += fmt.Sprintf(", %d %s", states[s], s)

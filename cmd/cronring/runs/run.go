@@ -88,7 +88,7 @@ func followAttempts(ctx context.Context, a *cli.App, client *api.Client, r api.R
 		return nil, err
 	}
 	if len(jobs) != 1 {
-		return nil, cli.UsageError("follow "+cli.Plural(len(jobs), "job")+" at once", "what they write would be mixed up", "name one, or: cronring run JOB... --wait")
+		return nil, cli.UsageError("follow "+display.Count(len(jobs), "job")+" at once", "what they write would be mixed up", "name one, or: cronring run JOB... --wait")
 	}
 	runs, err := client.Run(ctx, r)
 	if err != nil {

@@ -158,7 +158,7 @@ func (x *axis) print() {
 	}
 	if x.line.Peak > 0 {
 		x.a.Printf("busiest minute %s with %s   quietest near by %s\n", x.line.PeakAt.In(x.loc).Format("Mon 15:04"),
-			cli.Plural(x.line.Peak, "start"), x.line.Quiet.In(x.loc).Format("15:04"))
+			display.Count(x.line.Peak, "start"), x.line.Quiet.In(x.loc).Format("15:04"))
 	}
 	x.legend()
 }

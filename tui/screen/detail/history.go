@@ -146,7 +146,7 @@ func (s *Detail) drawUsage(v canvas.View) {
 	if cpu == 0 {
 		return
 	}
-	text := "cpu " + display.Brief(cpu) + " in " + page.Count(s.runs.list.Len(), "run") + ", most " + display.Brief(longest)
+	text := "cpu " + display.Brief(cpu) + " in " + display.Count(s.runs.list.Len(), "run") + ", most " + display.Brief(longest)
 	if memory > 0 {
 		text += "  memory at most " + display.Bytes(memory)
 	}

@@ -298,7 +298,7 @@ func (e *Editor) fields(room int, w *screen.World) []fact {
 	}
 	year := "it has no scheduled times"
 	if e.outlook.Year != 0 {
-		year = fmt.Sprintf("%s in %d", page.Count(e.outlook.Runs, "run"), e.outlook.Year)
+		year = fmt.Sprintf("%s in %d", display.Count(e.outlook.Runs, "run"), e.outlook.Year)
 	}
 	return append(fields, fact{"year", year},
 		fact{"DST", e.outlook.Clocks}, fact{"clash", e.clashText()}, fact{"env", e.envText()})
@@ -345,7 +345,7 @@ func nextStamp(w *screen.World, t time.Time, zone *time.Location) string {
 func (e *Editor) clashText() string {
 	switch {
 	case !e.clashed && e.outlook != nil && e.outlook.Others > 0:
-		return page.Count(e.outlook.Others, "other line") + " of this file start in the minute of the next one"
+		return display.Count(e.outlook.Others, "other line") + " of this file start in the minute of the next one"
 	case !e.clashed && e.outlook != nil:
 		return "no other line of this file starts in the minute of the next one"
 	case !e.clashed:
@@ -354,7 +354,7 @@ func (e *Editor) clashText() string {
 		return "no job starts in the minute of the next one now"
 	}
 	zone := e.about.Zone().Location()
-	text := fmt.Sprintf("%s has %s now", e.clash.At.In(zone).Format("15:04"), page.Count(e.clash.Starts, "start"))
+	text := fmt.Sprintf("%s has %s now", e.clash.At.In(zone).Format("15:04"), display.Count(e.clash.Starts, "start"))
 	if e.clash.Starts > 1 && !e.clash.Quiet.IsZero() && !e.clash.Quiet.Equal(e.clash.At) {
 		text += "; quietest minute near by is " + e.clash.Quiet.In(zone).Format("15:04")
 	}
@@ -385,7 +385,7 @@ func (e *Editor) saveStyle() canvas.Style {
 
 func (e *Editor) saveText() string {
 	if n := len(e.checked.Blocking); n > 0 {
-		return fmt.Sprintf("blocked: %s, first in line %d", page.Count(n, "new error"), e.checked.Blocking[0].Line+e.crontab.Above)
+		return fmt.Sprintf("blocked: %s, first in line %d", display.Count(n, "new error"), e.checked.Blocking[0].Line+e.crontab.Above)
 	}
 	if !e.buffer.Changed() {
 		return "nothing is changed"

@@ -11,11 +11,11 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/change"
 	"github.com/cronring/cronring/tui/edit"
 	"github.com/cronring/cronring/tui/keys"
-	"github.com/cronring/cronring/tui/page"
 	"github.com/cronring/cronring/tui/screen"
 )
 
@@ -93,10 +93,10 @@ func (e *Editor) Heading(w *screen.World) string {
 		text += fmt.Sprintf("  revision %d", e.crontab.Revision)
 	}
 	if e.checked.Errors > 0 {
-		text += "  " + w.Glyphs.Failed + " " + page.Count(e.checked.Errors, "error")
+		text += "  " + w.Glyphs.Failed + " " + display.Count(e.checked.Errors, "error")
 	}
 	if e.checked.Warnings > 0 {
-		text += "  " + w.Glyphs.Late + " " + page.Count(e.checked.Warnings, "warning")
+		text += "  " + w.Glyphs.Late + " " + display.Count(e.checked.Warnings, "warning")
 	}
 	return text
 }
@@ -305,7 +305,7 @@ func (e *Editor) refusesSave() string {
 		return "it is being saved"
 	case len(e.checked.Blocking) > 0:
 		first := e.checked.Blocking[0]
-		return fmt.Sprintf("blocked by %s; line %d: %s", page.Count(len(e.checked.Blocking), "new error"), first.Line+e.crontab.Above, first.Message)
+		return fmt.Sprintf("blocked by %s; line %d: %s", display.Count(len(e.checked.Blocking), "new error"), first.Line+e.crontab.Above, first.Message)
 	case !e.buffer.Changed():
 		return "nothing is changed"
 	}

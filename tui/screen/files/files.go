@@ -239,9 +239,9 @@ func lintCell(w *screen.World, t *api.CrontabFile) (string, canvas.Style) {
 	case t.Errors > 0 && t.Warnings > 0:
 		return fmt.Sprintf("%s %d  %s %d", g.Failed, t.Errors, g.Late, t.Warnings), canvas.Style{Role: canvas.Bad, Bold: true}
 	case t.Errors > 0:
-		return g.Failed + " " + page.Count(t.Errors, "error"), canvas.Style{Role: canvas.Bad, Bold: true}
+		return g.Failed + " " + display.Count(t.Errors, "error"), canvas.Style{Role: canvas.Bad, Bold: true}
 	case t.Warnings > 0:
-		return g.Late + " " + page.Count(t.Warnings, "warning"), canvas.Style{Role: canvas.Doubt}
+		return g.Late + " " + display.Count(t.Warnings, "warning"), canvas.Style{Role: canvas.Doubt}
 	}
 	return g.OK + " ok", canvas.Style{Role: canvas.Good}
 }
@@ -297,12 +297,12 @@ func (f *Files) drawSums(row canvas.View, w *screen.World) {
 			refused++
 		}
 	}
-	x := row.Put(1, 0, page.Count(len(f.crontabs.All()), "crontab")+"  "+page.Count(entries, "entry"), canvas.Style{}) + 2
+	x := row.Put(1, 0, display.Count(len(f.crontabs.All()), "crontab")+"  "+display.Count(entries, "entry"), canvas.Style{}) + 2
 	if errors > 0 {
-		x = row.Put(x, 0, w.Glyphs.Failed+" "+page.Count(errors, "error"), canvas.Style{Role: canvas.Bad, Bold: true}) + 2
+		x = row.Put(x, 0, w.Glyphs.Failed+" "+display.Count(errors, "error"), canvas.Style{Role: canvas.Bad, Bold: true}) + 2
 	}
 	if warnings > 0 {
-		x = row.Put(x, 0, w.Glyphs.Late+" "+page.Count(warnings, "warning"), canvas.Style{Role: canvas.Doubt}) + 2
+		x = row.Put(x, 0, w.Glyphs.Late+" "+display.Count(warnings, "warning"), canvas.Style{Role: canvas.Doubt}) + 2
 	}
 	if refused > 0 {
 		x = row.Put(x, 0, fmt.Sprintf("%d refused", refused), canvas.Style{Role: canvas.Bad, Bold: true}) + 2

@@ -51,7 +51,7 @@ func New() *Incident {
 				return w.Glyphs.Failed, canvas.Style{Role: canvas.Bad}
 			}},
 			{Width: 7, Text: table.Plain(func(c *failure.Cause) string { return fmt.Sprintf("%dx", c.Count()) })},
-			{Width: 9, From: screen.FullWidth, Text: table.Plain(func(c *failure.Cause) string { return page.Count(len(c.Jobs()), "job") })},
+			{Width: 9, From: screen.FullWidth, Text: table.Plain(func(c *failure.Cause) string { return display.Count(len(c.Jobs()), "job") })},
 			{Width: 11, From: screen.FullWidth, Text: func(w *screen.World, c *failure.Cause) (string, canvas.Style) {
 				return w.Past(c.Last(), ""), canvas.Style{}
 			}},
@@ -86,9 +86,9 @@ func (s *Incident) Heading(w *screen.World) string {
 // total returns how many runs failed: "12 failures".
 func (s *Incident) total() string {
 	if s.counts.older {
-		return "at least " + page.Count(s.counts.total, "failure")
+		return "at least " + display.Count(s.counts.total, "failure")
 	}
-	return page.Count(s.counts.total, "failure")
+	return display.Count(s.counts.total, "failure")
 }
 
 // gathered is the failures, and what their runs said.
@@ -237,7 +237,7 @@ func (s *Incident) markdown(w *screen.World) string {
 		}
 	}
 	fmt.Fprintf(&b, "# Incident on %s, %s\n\n", plainMarkdown(w.Status.Host), w.Stamp(w.Now, ""))
-	fmt.Fprintf(&b, "%s of %s in the 24 hours before, %s.\n", s.total(), page.Count(len(jobs), "job"), page.Count(s.causes.Len(), "cause"))
+	fmt.Fprintf(&b, "%s of %s in the 24 hours before, %s.\n", s.total(), display.Count(len(jobs), "job"), display.Count(s.causes.Len(), "cause"))
 	for i := range s.causes.Len() {
 		writeCause(s.causes.Row(i), &b, w, i+1)
 	}
@@ -248,7 +248,7 @@ func (s *Incident) markdown(w *screen.World) string {
 func writeCause(c *failure.Cause, b *strings.Builder, w *screen.World, n int) {
 	const rows = 20
 	fmt.Fprintf(b, "\n## %d. %s\n\n", n, plainMarkdown(c.Title))
-	fmt.Fprintf(b, "First %s, last %s, %s of %s.\n\n", w.Stamp(c.First(), ""), w.Stamp(c.Last(), ""), page.Count(c.Count(), "failure"), page.Count(len(c.Jobs()), "job"))
+	fmt.Fprintf(b, "First %s, last %s, %s of %s.\n\n", w.Stamp(c.First(), ""), w.Stamp(c.Last(), ""), display.Count(c.Count(), "failure"), display.Count(len(c.Jobs()), "job"))
 	b.WriteString("| job | ended | failures | first | last | newest run |\n|---|---|--:|---|---|--:|\n")
 	for _, f := range c.Failures[:min(rows, len(c.Failures))] {
 		fmt.Fprintf(b, "| %s | %s | %d | %s | %s | %s |\n", plainMarkdown(string(f.Job)), plainMarkdown(f.Ending), f.Count, w.Stamp(f.First, ""), w.Stamp(f.At, ""), f.Run)
@@ -292,7 +292,7 @@ func (s *Incident) drawHead(v canvas.View, w *screen.World) {
 	if !s.known || w.Status.NoDaemon != "" {
 		return
 	}
-	text := fmt.Sprintf("%s since %s", page.Count(s.causes.Len(), "cause"), w.Stamp(s.asked.Add(-incidentSpan), ""))
+	text := fmt.Sprintf("%s since %s", display.Count(s.causes.Len(), "cause"), w.Stamp(s.asked.Add(-incidentSpan), ""))
 	if s.counts.read < s.counts.total {
 		text += fmt.Sprintf(", outputs of %d of %d failures read", s.counts.read, s.counts.total)
 	}
@@ -304,7 +304,7 @@ func (s *Incident) drawCause(c *failure.Cause, v canvas.View, w *screen.World) {
 	if v.Height() < 4 {
 		return
 	}
-	page.DrawRule(v.Row(0), fmt.Sprintf("%s of %s, %s", page.Count(c.Count(), "failure"), page.Count(len(c.Jobs()), "job"), c.Failures[0].Ending), w.Glyphs)
+	page.DrawRule(v.Row(0), fmt.Sprintf("%s of %s, %s", display.Count(c.Count(), "failure"), display.Count(len(c.Jobs()), "job"), c.Failures[0].Ending), w.Glyphs)
 	drawTimes(c, v.In(1, 1, v.Width()-2, 2), w)
 	if s.of != c.Key {
 		s.of, s.text.Top = c.Key, 0

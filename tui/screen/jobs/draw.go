@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/board"
 	"github.com/cronring/cronring/tui/canvas"
@@ -279,12 +280,12 @@ func (r *Rows) EmptyText(w *screen.World) []string {
 		return []string{"Asking cronringd ..."}
 	case st.Loaded > 0:
 		return []string{
-			fmt.Sprintf("You see none of %s: they belong to other users.", page.Count(st.Loaded, "job")),
+			fmt.Sprintf("You see none of %s: they belong to other users.", display.Count(st.Loaded, "job")),
 			"Root sees all; crontab -e begins a crontab of your own.",
 		}
 	}
 	return []string{
-		fmt.Sprintf("No crontab entries found (%s read).", page.Count(st.Crontabs, "crontab file")),
+		fmt.Sprintf("No crontab entries found (%s read).", display.Count(st.Crontabs, "crontab file")),
 		w.KeyOf(keys.Add) + " adds one, or: cronring import cron",
 	}
 }

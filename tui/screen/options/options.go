@@ -6,9 +6,9 @@ import (
 	"os/exec"
 	"strings"
 
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/keys"
-	"github.com/cronring/cronring/tui/page"
 	"github.com/cronring/cronring/tui/screen"
 	"github.com/cronring/cronring/tui/screen/jobs"
 	"github.com/cronring/cronring/tui/settings"
@@ -85,9 +85,9 @@ func allRows() []row {
 		all = append(all, row{path: []string{o.Name}, option: o, help: o.Help})
 	}
 	all = append(all,
-		row{path: []string{"themes"}, help: "themes of your own", fixed: func(s *settings.Settings) string { return page.Count(len(s.Custom), "theme") }},
-		row{path: []string{"command"}, help: "commands of your own on keys", fixed: func(s *settings.Settings) string { return page.Count(len(s.Commands), "command") }},
-		row{path: []string{"host"}, help: "hosts on the screen of hosts", fixed: func(s *settings.Settings) string { return page.Count(len(s.Hosts), "host") }})
+		row{path: []string{"themes"}, help: "themes of your own", fixed: func(s *settings.Settings) string { return display.Count(len(s.Custom), "theme") }},
+		row{path: []string{"command"}, help: "commands of your own on keys", fixed: func(s *settings.Settings) string { return display.Count(len(s.Commands), "command") }},
+		row{path: []string{"host"}, help: "hosts on the screen of hosts", fixed: func(s *settings.Settings) string { return display.Count(len(s.Hosts), "host") }})
 	for _, b := range keys.Default().All() {
 		if b.Action != keys.Quit {
 			all = append(all, row{path: []string{"keys", string(b.Action)}, action: b.Action, help: string(b.Scope) + ": " + b.Long})

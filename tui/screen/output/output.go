@@ -171,7 +171,7 @@ func (s *Output) event(e api.Event) {
 	case e.Chunk != nil:
 		s.log.take(*e.Chunk)
 	case e.Gap != nil:
-		s.log.addMessage(s.log.at, "["+page.Count(e.Gap.Lost, "piece")+" left out: this dashboard was too slow for them]")
+		s.log.addMessage(s.log.at, "["+display.Count(e.Gap.Lost, "piece")+" left out: this dashboard was too slow for them]")
 	case e.Record != nil && e.Record.Run != nil:
 		s.run = *e.Record.Run
 		s.log.finish()
@@ -582,7 +582,7 @@ func (s *Output) drawSearch(v canvas.View, w *screen.World, log *logView) {
 		x = v.Put(x, 0, log.needle, canvas.Style{Role: canvas.Match})
 	}
 	if log.needle != "" {
-		text := "in " + page.Count(log.count(), "line")
+		text := "in " + display.Count(log.count(), "line")
 		if log.literal() {
 			text += "; not a regular expression, so this text"
 		}

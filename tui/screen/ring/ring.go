@@ -135,7 +135,7 @@ func (s *Ring) summary() string {
 	if r.Quorum > 0 {
 		text += fmt.Sprintf("quorum %d  ", r.Quorum)
 	}
-	text += page.Count(r.Jobs, "job") + " on the ring"
+	text += display.Count(r.Jobs, "job") + " on the ring"
 	if !r.Joined {
 		return text + "  joining: they wait"
 	}
@@ -252,7 +252,7 @@ func (s *Ring) odd(w *screen.World) []page.Paragraph {
 		text = append(text, page.Line(" "+w.Glyphs.Late+" this is as it was: "+s.err.Error(), doubt))
 	}
 	if s.answer.Doubled > 0 {
-		text = append(text, page.Line(" "+w.Glyphs.Late+" "+page.Count(s.answer.Doubled, "occurrence")+" ran on two members in the last 24 h, as they did not see each other", doubt))
+		text = append(text, page.Line(" "+w.Glyphs.Late+" "+display.Count(s.answer.Doubled, "occurrence")+" ran on two members in the last 24 h, as they did not see each other", doubt))
 	}
 	if s.answer.Held != "" {
 		text = append(text, page.Line(" "+w.Glyphs.Late+" this host takes no ring jobs now: "+s.answer.Held, doubt))
@@ -280,7 +280,7 @@ func (s *Ring) drawAlone(v canvas.View, w *screen.World) {
 
 // aloneText sums up a host that is in no ring.
 func aloneText(w *screen.World) string {
-	jobs := page.Count(w.Board.Len(), "job") + " on this host alone"
+	jobs := display.Count(w.Board.Len(), "job") + " on this host alone"
 	switch {
 	case w.Status.NoDaemon != "":
 		return "no daemon  " + jobs

@@ -535,7 +535,7 @@ func (s *Runs) empty(w *screen.World) []page.Paragraph {
 	case s.err != nil || !s.known:
 		return page.Unknown(w, s.err)
 	case s.Filter() != "":
-		return []page.Paragraph{page.Line(fmt.Sprintf(" None of %s has %q in it; esc clears the filter.", page.Count(len(s.rows.All()), "run"), s.Filter()), screen.Dim)}
+		return []page.Paragraph{page.Line(fmt.Sprintf(" None of %s has %q in it; esc clears the filter.", display.Count(len(s.rows.All()), "run"), s.Filter()), screen.Dim)}
 	case s.preset != allRuns:
 		return []page.Paragraph{page.Line(" None. f shows others: all, failed, running, missed, today.", screen.Dim)}
 	}

@@ -131,7 +131,7 @@ func (s *Stats) Heading(*screen.World) string {
 	case 1:
 		about = s.refs[0]
 	default:
-		about = page.Count(len(s.refs), "job")
+		about = display.Count(len(s.refs), "job")
 	}
 	return fmt.Sprintf("Statistics: %s, %d days", about, s.days)
 }
@@ -250,7 +250,7 @@ func (s *Stats) Refuses(w *screen.World, a keys.Action) string {
 	case a == keys.ShowStats && len(s.refs) == 1:
 		return "this is it; tab shows all jobs"
 	case a == keys.Days30 && s.days == shortSpan || a == keys.Days90 && s.days == longSpan:
-		return "these are " + page.Count(s.days, "day") + " already"
+		return "these are " + display.Count(s.days, "day") + " already"
 	}
 	return s.Table.Refuses(w, a)
 }
@@ -265,7 +265,7 @@ func (s *Stats) Draw(v canvas.View, w *screen.World) {
 	s.drawFigures(v.In(x, 0, v.Width()-x, calendarRows), w)
 	s.drawLegend(v.Row(calendarRows), w)
 	v = v.Below(calendarRows + 1)
-	page.DrawRule(v.Row(0), page.Count(s.rows.Len(), "job")+" by "+strings.ToLower(orders[s.by].title), w.Glyphs)
+	page.DrawRule(v.Row(0), display.Count(s.rows.Len(), "job")+" by "+strings.ToLower(orders[s.by].title), w.Glyphs)
 	if s.Typing() || s.Filter() != "" {
 		s.DrawFilter(v, max(v.Width()-26, 0), 0, 24, w)
 	}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/display"
-	"github.com/cronring/cronring/tui/page"
 )
 
 // axis is time cut into cells of one length.
@@ -147,7 +146,7 @@ func stepText(step time.Duration) string {
 	case step < day:
 		return strconv.Itoa(int(step/time.Hour)) + " h"
 	}
-	return page.Count(int(step/day), "day")
+	return display.Count(int(step/day), "day")
 }
 
 // rangeText returns the beginning and the end of the axis.

@@ -160,11 +160,11 @@ func (s *clashes) Draw(v canvas.View, w *screen.World) {
 
 // summary returns the number of clashes, and free minutes.
 func (s *clashes) summary() []page.Paragraph {
-	text := []page.Paragraph{{Spans: []page.Span{{Text: fmt.Sprintf(" %s with 2 starts or more; %s in all", page.Count(s.answer.Minutes, "minute"), page.Count(s.answer.Starts, "start"))}}, Hang: 1}}
+	text := []page.Paragraph{{Spans: []page.Span{{Text: fmt.Sprintf(" %s with 2 starts or more; %s in all", display.Count(s.answer.Minutes, "minute"), display.Count(s.answer.Starts, "start"))}}, Hang: 1}}
 	for i, slot := range s.slots {
 		kind := []string{"hourly", "daily"}[i]
 		text = append(text, page.Paragraph{Spans: []page.Span{{Text: display.Pad(" quietest, "+kind, 19)}, {Text: slot.Schedule, Style: canvas.Style{Bold: true}},
-			{Text: fmt.Sprintf("  %s there, %d in the busiest", page.Count(slot.Starts, "start"), slot.Busiest)}}, Hang: 3})
+			{Text: fmt.Sprintf("  %s there, %d in the busiest", display.Count(slot.Starts, "start"), slot.Busiest)}}, Hang: 3})
 	}
 	return append(text, page.Line(" same text in a shell: cronring report clashes --suggest daily", canvas.Style{Role: canvas.Off}))
 }

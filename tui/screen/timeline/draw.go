@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/keys"
@@ -372,7 +373,7 @@ func clashText(c *api.Clash) string {
 	case n == c.Starts:
 		return fmt.Sprintf("%d jobs start together: %s", n, screen.Names(c.Jobs))
 	case n < mostClashNames:
-		return fmt.Sprintf("%d starts of %s: %s", c.Starts, page.Count(n, "job"), screen.Names(c.Jobs))
+		return fmt.Sprintf("%d starts of %s: %s", c.Starts, display.Count(n, "job"), screen.Names(c.Jobs))
 	}
 	return fmt.Sprintf("%d starts: %s", c.Starts, namesText(c))
 }
