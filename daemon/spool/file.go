@@ -20,15 +20,15 @@ type file struct {
 	again       bool // check again even if nothing seems to have changed
 	owner       account.Account
 	unknown     error             // why the owner is not known
-	text        string            // "" if the table is truncated: what is not loaded must take no memory
-	sum         [sha256.Size]byte // of the text of a truncated table
+	text        string            // "" if the crontab is truncated, to save memory
+	sum         [sha256.Size]byte // of the text of a truncated crontab
 	file        *crontab.File     // nil: nothing is loaded
 	diagnostics []crontab.Diagnostic
-	generation  int // of the table
+	generation  int // of the Source when it was parsed
 	privileged  bool
 	refusal     *Refusal
 	target      string   // the target of a symbolic link
-	scan        *scanned // the last one that found it
+	scan        *scanned // the last scan that found it
 }
 
 // owner is the result of looking up the user of a crontab.
@@ -70,13 +70,13 @@ func (s *Source) askOwners(ctx context.Context, scan *scanned) map[string]owner 
 func (s *Source) askOwner(ctx context.Context, name string) owner {
 	a, err := s.options.Accounts.Find(ctx, name)
 	if a.Name != "" {
-		err = nil // only its groups cannot be looked up, and a table needs none
+		err = nil // only the groups could not be looked up, and a crontab does not need them
 	}
 	return owner{a, err}
 }
 
-// takeOwner reports whether the answer is another than before. While a
-// directory service is out of reach what it said before holds.
+// takeOwner applies the result of a look-up, and reports whether the owner has changed. If a directory
+// service does not answer, the previous result stays.
 func (f *file) takeOwner(now owner) bool {
 	if now.err == nil {
 		changed := f.unknown != nil || now.account.UID != f.owner.UID
@@ -178,16 +178,15 @@ func (f *file) parsedFrom(text string) bool {
 	return f.text == text
 }
 
-// renew parses a loaded text again if it means something else now. A truncated
-// table stays as it is until its file can be read.
+// renew parses a loaded text again if it is stale. A truncated crontab stays as it is until its file can
+// be read.
 func (s *Source) renew(f *file) {
 	if s.isStale(f) && !f.file.Truncated() {
 		s.parse(f, f.text) // if that fails, what was parsed before stays
 	}
 }
 
-// isStale reports whether the text of a loaded table may mean something else
-// than it did when it was parsed.
+// isStale reports whether a loaded crontab was parsed with settings that have changed since.
 func (s *Source) isStale(f *file) bool {
 	return f.file != nil && (f.generation != s.generation || f.privileged != f.isPrivileged())
 }
@@ -240,7 +239,7 @@ func (s *Source) config(f *file) crontab.Config {
 	return c
 }
 
-// isPrivileged reports whether the table is root's.
+// isPrivileged reports whether it is a crontab of root.
 func (f *file) isPrivileged() bool { return f.kind != userCrontab || f.owner.UID == 0 }
 
 func (f *file) drop() { f.file, f.text, f.diagnostics = nil, "", nil }

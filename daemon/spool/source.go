@@ -25,16 +25,16 @@ type Accounts interface {
 	Find(ctx context.Context, name string) (account.Account, error)
 }
 
-// SourceOptions say which tables a Source reads.
+// SourceOptions select the crontabs that a Source reads.
 type SourceOptions struct {
 	Host       Host
-	Paths      Paths    // of the host's tables; the zero value means Host.Paths("")
-	Accounts   Accounts // whose tables the spool holds; nil looks in the host's files
-	Seed       uint64   // of what is chosen at random once
-	LSBNames   bool     // names as Debian's cron takes them with -l
+	Paths      Paths    // of the host's crontabs; the zero value means Host.Paths("")
+	Accounts   Accounts // finds the users of the spool's crontabs; nil reads the host's files
+	Seed       uint64   // of random choices; see crontab.Config
+	LSBNames   bool     // accepts the file names that Debian's cron accepts with -l
 	Permissive bool     // cronie's -p: trust every file that can be read
 
-	NoWatch bool // cronie's -i: look once a minute only
+	NoWatch bool // cronie's -i: look for changes only once a minute
 
 	// Files are read instead of the host's crontabs, whoever owns them. System means that they have
 	// a user column.
@@ -49,13 +49,13 @@ type SourceOptions struct {
 
 	MaxEntries int // of each user's crontab; 0: no limit
 
-	// AnacronInstalled is asked at each scan; while it is true the anacrontab
-	// is left alone. nil looks for the program.
+	// AnacronInstalled is called at each scan. While it returns true, anacron runs the anacrontab, and
+	// the Source ignores it. nil looks for the program.
 	AnacronInstalled func() bool
 }
 
-// Source is the tables of a host, or a few files, as they change. Its methods
-// may be called concurrently.
+// Source reads the crontabs of a host, or a few files, and follows their changes. Its methods may be
+// called concurrently.
 type Source struct {
 	options SourceOptions
 	trust   trust
@@ -69,13 +69,13 @@ type Source struct {
 	files      map[string]*file
 	zone       hostZone
 	standIn    bool
-	generation int // counts what makes every table be parsed again
+	generation int // increases when all crontabs must be parsed again
 	cache      *crontab.Cache
 	parsed     int // files and entries parsed with the cache
 	cacheOf    int // generation
 	shown      *time.Location
 	notice     string
-	targets    []string // what links in places of tables lead to
+	targets    []string // the targets of crontabs that are symbolic links
 }
 
 // Snapshot is the result of one scan. It is immutable and shares unchanged crontabs with earlier
@@ -83,12 +83,12 @@ type Source struct {
 type Snapshot struct {
 	Crontabs    []*crontab.File      // /etc/crontab, cron.d, users, anacrontab; each directory by name
 	Diagnostics []crontab.Diagnostic // on their lines, in the same order
-	Refused     []Refusal            // not read; all that hold now, not only new ones
-	Ignored     []Ignored            // passed over for their names
-	Changes     []Change             // since the scan before
-	Changed     bool                 // tables or zone are not those of the scan before
+	Refused     []Refusal            // the crontabs that are refused now, not only new ones
+	Ignored     []Ignored            // because of their names
+	Changes     []Change             // since the previous scan
+	Changed     bool                 // the crontabs or the zone differ from those of the previous scan
 	Zone        *time.Location       // of the host
-	Notice      string               // why changes are not noticed at once, or ""
+	Notice      string               // why changes are noticed only once a minute, or ""
 }
 
 // ChangeKind is the kind of a file's change.
@@ -97,27 +97,27 @@ type ChangeKind string
 // The kinds of changes.
 const (
 	Loaded   ChangeKind = "loaded"   // it is new
-	Reloaded ChangeKind = "reloaded" // its text is another
-	Gone     ChangeKind = "gone"     // its entries end, its running jobs do not
-	Refused  ChangeKind = "refused"  // or refused for another reason than before
+	Reloaded ChangeKind = "reloaded" // its text has changed
+	Gone     ChangeKind = "gone"     // its entries end, but runs that have started continue
+	Refused  ChangeKind = "refused"  // also if the reason has changed
 	Accepted ChangeKind = "accepted" // no longer refused, and its text is unchanged
 )
 
-// Change is one file that is not what it was at the scan before. What follows
-// from a change of the host's zone alone is none.
+// Change is a change of one file since the previous scan. The effects of a new zone of the host are not
+// changes of files.
 type Change struct {
 	Kind        ChangeKind
 	Path        string
-	UID         uint32               // of the account of a user's table, while that is known
-	Who         string               // the account of a user's table, *system*NAME or root; "" for files named by hand
-	Text        string               // the whole text, of what was loaded or reloaded
-	Saved       time.Time            // when that text was saved
-	Diagnostics []crontab.Diagnostic // on that text
+	UID         uint32               // the user of a user's crontab, if known
+	Who         string               // the user of a user's crontab, *system*NAME or root; "" for SourceOptions.Files
+	Text        string               // the whole text, if it was loaded or reloaded
+	Saved       time.Time            // when the text was saved
+	Diagnostics []crontab.Diagnostic // about the text
 
-	Truncated bool     // the text is beyond the limit of a user, and only its beginning is loaded
-	Errors    []string // for cron's log, as "(WHO) ERROR (TEXT)": each line that is left out
-	Refusal   *Refusal // of what was refused
-	Log       string   // the line that cron logs: RELOAD or a refusal; "" where it logs none
+	Truncated bool     // the text exceeds the limits of a user, and only its beginning is loaded
+	Errors    []string // for cron's log, as "(WHO) ERROR (TEXT)": one for each ignored line
+	Refusal   *Refusal // nil: it was not refused
+	Log       string   // the line that cron would log: RELOAD or a refusal; "": none
 }
 
 // OpenSource makes a Source. It reads nothing yet.
@@ -153,8 +153,8 @@ func (s *Source) SetSidecar(sidecar *sidecar.Sidecar) {
 	}
 }
 
-// SetChannels changes what tables may name. At the next scan all are parsed
-// again, unless it is the same.
+// SetChannels changes which channels crontabs may name. At the next scan all crontabs are parsed again,
+// unless the channels are the same.
 func (s *Source) SetChannels(channels map[string][]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -213,9 +213,8 @@ func (s *Source) SetMaxEntries(n int) {
 	}
 }
 
-// patience bounds how long all accounts of one scan together may be waited
-// for, when a directory service does not answer, and asksAtOnce how many it is
-// asked for together.
+// patience limits the time for looking up all users of one scan, because a directory service may not
+// answer. asksAtOnce is the highest number of concurrent look-ups.
 const (
 	patience   = 6 * time.Second
 	asksAtOnce = 8
@@ -254,15 +253,15 @@ func (s *Source) Scan(ctx context.Context) Snapshot {
 	return s.snapshot(scan, order, changes, moved || ended)
 }
 
-// refreshHost sees whether the meaning of all tables changed.
+// refreshHost checks whether the zone or anacron has changed, so that all crontabs must be parsed again.
 func (s *Source) refreshHost(now time.Time) {
 	standIn := s.options.Files == nil && !s.options.AnacronInstalled()
 	if s.zone.refresh(now) || standIn != s.standIn {
 		s.generation++
 	}
 	s.standIn = standIn
-	// A cache never shrinks, and its zones never change. Tables that stay keep
-	// the schedules of the cache that they were parsed with.
+	// A cache never shrinks, and its zones never change. Crontabs that are not parsed again keep the
+	// schedules of their old cache.
 	if s.parsed > 1000+2*s.installed() || s.cacheOf != s.generation {
 		s.cache, s.parsed, s.cacheOf = crontab.NewCache(), 0, s.generation
 	}
@@ -279,12 +278,12 @@ func (s *Source) installed() int {
 	return n
 }
 
-// look lists the files that may be tables, in the order of a snapshot.
+// look lists the files that may be crontabs, in the order of a snapshot.
 func (s *Source) look() *scanned {
 	scan := &scanned{}
 	if s.options.Files != nil {
 		for _, path := range s.options.Files {
-			l, _ := lookAt(unix.AT_FDCWD, path) // trouble shows when it is read
+			l, _ := lookAt(unix.AT_FDCWD, path) // reading the file reports errors
 			scan.found = append(scan.found, found{candidate{namedCrontab, path, path}, l})
 		}
 		return scan
@@ -299,8 +298,7 @@ func (s *Source) look() *scanned {
 	return scan
 }
 
-// refresh reads the file if it may have changed, and adds what became of it to
-// the changes.
+// refresh reads the file if it may have changed, and appends to changes.
 func (s *Source) refresh(f *file, l pathFingerprint, owners map[string]owner, changes []Change) []Change {
 	other := f.kind == userCrontab && f.takeOwner(owners[f.name])
 	if other || f.again || f.look != l || s.isStale(f) && f.file.Truncated() {
