@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// Suffix is that of a file that is being written. A crash may leave such a file behind.
+// Suffix is the suffix of files that are being written. A crash may leave such a file behind.
 const Suffix = ".tmp"
 
 // Write replaces a file, or makes one that only its owner can read. It does not follow
@@ -54,8 +54,8 @@ func syncDir(path string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Link makes a symbolic link to a text, which takes one call to make and is always complete, in the
-// place of an older link. It is for texts that a reader can do without, so it returns no error.
+// Link makes a symbolic link whose target is a text, and replaces an older link. One system call writes
+// the whole text. It returns no error, because it is for texts that readers do not depend on.
 func Link(path, text string) {
 	if errors.Is(os.Symlink(text, path), fs.ErrExist) && os.Remove(path) == nil {
 		_ = os.Symlink(text, path)

@@ -18,8 +18,8 @@ func Memory(name string, document any) (fd int, err error) {
 	return Sealed(name, text)
 }
 
-// Sealed puts content into a file in memory, ready to be read. Nobody can change the file any more, not
-// even a program that gets it as its input and opens it again through /proc.
+// Sealed puts content into a file in memory, ready to be read. No process can change the file
+// any more, not even a program that receives it as input and opens it again through /proc.
 func Sealed(name string, content []byte) (fd int, err error) {
 	fd, err = unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// ReadRegular reads a regular file of at most most bytes. It does not wait for a pipe, and reads nothing of a
-// device. Its errors do not name the file.
+// ReadRegular reads a regular file of at most most bytes. For a pipe or a device it returns an error
+// without reading. Its errors do not contain the file's name.
 func ReadRegular(path string, most int64) (string, error) {
 	return readChecked(path, most, func(fs.FileInfo) error { return nil })
 }

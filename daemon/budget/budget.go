@@ -1,5 +1,5 @@
-// Package budget owns shares of what is scarce: how much of it, such as memory
-// for output, each user can hold, so that no user takes the share of another.
+// Package budget owns the users' shares of limited resources, such as memory for output: no user can
+// use the share of another.
 package budget
 
 import "sync"
@@ -24,7 +24,7 @@ func New(users, root int64) *Budget {
 	return &Budget{left: users, root: root, users: map[string]int64{}}
 }
 
-// Take takes n for a user, if his share allows that.
+// Take takes n for a user, if the user's share allows that.
 func (b *Budget) Take(user string, n int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -49,8 +49,8 @@ func (b *Budget) fits(user string, n int64) bool {
 	return b.users[user]+n <= b.left-n
 }
 
-// Add takes n for a user, whether or not his share allows that: what he takes
-// later has to fit into what is left.
+// Add takes n for a user, whether or not the user's share allows that. It reduces what the user can Take
+// later.
 func (b *Budget) Add(user string, n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -24,7 +24,7 @@ type Groups struct {
 	program string // see Open
 
 	mu    sync.Mutex
-	holds []*os.File // what holders wait for the end of
+	holds []*os.File // a holder ends when its file is closed
 }
 
 // holdFlag is the argument with which systemd starts this program to hold control groups; the name
@@ -38,7 +38,7 @@ const (
 	shortPatience = 2 * time.Second
 )
 
-// Open looks at the host's control groups. name distinguishes daemons of one host; program is the
+// Open finds the host's control groups. name distinguishes daemons of one host; program is the
 // path of one that calls Main, if systemd runs here and can delegate groups.
 func Open(name, program string) (*Groups, error) {
 	g := &Groups{program: program}
@@ -64,8 +64,8 @@ func Main() {
 	os.Exit(0)
 }
 
-// delegate has systemd give a part of the tree away, to a holder that goes when
-// this daemon is gone and the last of its runs too.
+// delegate requests a part of the tree from systemd. A holder process keeps it until this daemon and all
+// of its runs have ended.
 func (g *Groups) delegate(ctx context.Context, slice string) (cgroup.Unit, error) {
 	wait, hold, err := os.Pipe()
 	if err != nil {
@@ -86,7 +86,7 @@ func (g *Groups) delegate(ctx context.Context, slice string) (cgroup.Unit, error
 	return cgroup.Unit{Group: group, PID: pid}, nil
 }
 
-// Close lets the holders go, and removes what is empty.
+// Close ends the holders, and removes empty groups.
 func (g *Groups) Close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -123,7 +123,7 @@ func (g *Groups) Make(ctx context.Context, name string, s *effect.Start) (spawn.
 	return nil, nil
 }
 
-// Find finds the group of a run of a daemon before this one.
+// Find finds the group of a run of a previous daemon.
 func (g *Groups) Find(text []byte) (spawn.Group, error) {
 	found := &cgroup.Group{}
 	if err := found.UnmarshalJSON(text); err != nil {

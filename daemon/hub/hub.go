@@ -1,5 +1,4 @@
-// Package hub owns the distribution of events and of the newest output of live runs to those who
-// follow them.
+// Package hub owns the distribution of events and of the newest output of live runs to subscribers.
 package hub
 
 import (
@@ -20,8 +19,7 @@ const (
 	backlogBytes  = 1 << 20
 )
 
-// backlogOutput is the maximum output of a live run, in bytes, that is kept for later followers:
-// the newest. The store has all of it when the run has ended.
+// backlogOutput is how many bytes of the newest output of a live run are kept for later followers. The store has all of it when the run has ended.
 const backlogOutput = 16 << 10
 
 // Hub sends events to subscribers. A slow subscriber loses events and receives a gap instead; it
@@ -108,8 +106,7 @@ func (h *Hub) Publish(e api.Event) {
 	}
 }
 
-// Restore takes what a run printed under a daemon before this one, for those
-// who follow it.
+// Restore adds the output that a run wrote under a previous daemon, for later followers.
 func (h *Hub) Restore(before []job.Chunk) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

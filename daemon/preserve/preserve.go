@@ -1,4 +1,4 @@
-// Package preserve owns the copies on disk of what running jobs have printed.
+// Package preserve owns the copies on disk of the output of running jobs.
 package preserve
 
 import (
@@ -15,10 +15,9 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// Preserver copies what running jobs have printed from memory to the disk, so
-// that a power loss leaves it. A run is copied when it has been printing for
-// Interval, so that short ones cost no access to the disk. What goes
-// wrong costs the copy, and not the run.
+// Preserver copies the output of running jobs from memory to disk, so that it survives a power failure.
+// The output of a run is first copied after an Interval, so that short runs cause no disk access. If
+// copying fails, the run is not affected.
 type Preserver struct {
 	from, to string           // directories
 	young    map[string]bool  // runs that were seen once, and are copied next time
@@ -70,8 +69,7 @@ func (p *Preserver) Run(ctx context.Context, interval time.Duration) error {
 	}
 }
 
-// step copies what is new in the files of runs, and removes the copies of runs
-// that have ended.
+// step copies the new output of runs, and removes the copies of runs that have ended.
 func (p *Preserver) step(last bool) {
 	files := recordings(p.from)
 	for name := range p.copied {
@@ -95,7 +93,7 @@ func (p *Preserver) step(last bool) {
 	slices.SortFunc(due, func(a, b string) int { return cmp.Compare(files[a]-p.copied[a], files[b]-p.copied[b]) })
 	left := int64(mostPreserved)
 	for _, name := range due {
-		if files[name] < p.copied[name] { // of another run with this number
+		if files[name] < p.copied[name] { // the copy is of another run with this number
 			p.copied[name] = 0
 		}
 		if left -= files[name] - p.copied[name]; left < 0 {

@@ -18,7 +18,7 @@ import (
 type backlog struct {
 	records   []job.Record
 	outputs   budget.Queue[pendingOutput]
-	part      []pendingOutput // of them, those of the next transaction
+	part      []pendingOutput // the outputs of the next transaction
 	size      int             // bytes of all outputs
 	summaries summaries
 	roster    *effect.Roster
@@ -35,14 +35,14 @@ type pendingOutput struct {
 	Held
 }
 
-// Held is what the output of a run uses until it is in the history and in its mail: the last holder
-// of memory removes the file.
+// Held contains the resources of a run's output until it is stored in the history and in its mail. The
+// last holder of the memory removes the file.
 type Held struct {
 	File          string // "": none
 	Memory, Space *budget.Lease
 }
 
-// Release ends one share of the memory, and with the last one the file.
+// Release releases one share of the memory. The last one also removes the file.
 func (h Held) Release() {
 	if h.Memory.Release() {
 		Discard(h.File)
@@ -50,8 +50,8 @@ func (h Held) Release() {
 	}
 }
 
-// Discard removes a run's file, if there is one. It is in memory, and ends with the boot at the
-// latest.
+// Discard removes a run's file, if there is one. The file is in memory, so a reboot removes it in any
+// case.
 func Discard(file string) {
 	if file != "" {
 		_ = os.Remove(file)
@@ -88,15 +88,14 @@ func (k *backlog) add(b store.Batch) {
 	}
 }
 
-// Ended takes what runs printed that have ended. The other holder of it is the mail.
+// Ended adds the output of runs that have ended. Its other holder is the mail.
 func (k *backlog) Ended(ended []spawn.Ended) {
 	for _, e := range ended {
 		k.Add(e.Run, e.User, e.Output, Held{e.File, e.Memory.Share(), e.Space})
 	}
 }
 
-// Late takes what background processes of runs printed after the end of
-// these runs.
+// Late adds the output that background processes of runs wrote after the runs ended.
 func (k *backlog) Late(late []spawn.Late) {
 	for _, e := range late {
 		if k.Add(e.Run, e.User, e.Output, Held{e.File, e.Memory, e.Space}) {
@@ -105,7 +104,7 @@ func (k *backlog) Late(late []spawn.Late) {
 	}
 }
 
-// Add takes output, and reports whether there is any.
+// Add adds output, and reports whether there is any.
 func (k *backlog) Add(run job.RunID, user string, output []job.Chunk, h Held) bool {
 	if len(output) == 0 {
 		h.Release()
@@ -154,7 +153,7 @@ func (k *backlog) forget(o *pendingOutput) {
 	o.Release()
 }
 
-// unwritten returns all outputs, for a daemon that takes the place of this one.
+// unwritten returns all outputs, for the daemon that replaces this one.
 func (k *backlog) unwritten() []store.Output {
 	all := k.nextOutputs()
 	for k.outputs.Len() > 0 {
@@ -168,7 +167,7 @@ func (k *backlog) unwritten() []store.Output {
 // long nothing can be written.
 type summaries map[job.Owned]job.Summary
 
-// keep takes summaries in the place of older ones.
+// keep replaces older summaries.
 func (m *summaries) keep(changed []job.Summary) {
 	if *m == nil && len(changed) > 0 {
 		*m = summaries{}
@@ -181,10 +180,10 @@ func (m *summaries) keep(changed []job.Summary) {
 // list returns all of them, in no order.
 func (m summaries) list() []job.Summary { return slices.Collect(maps.Values(m)) }
 
-// wait has the store tried again after a while.
+// wait schedules the next attempt to write.
 func (k *backlog) wait() { k.failing, k.due, k.timer = true, false, time.After(retryAfter) }
 
-// goOn has what is left of the outputs written in further steps.
+// goOn schedules further steps that write the remaining outputs.
 func (k *backlog) goOn() {
 	k.failing, k.due, k.timer = false, false, nil
 	if k.size > 0 {
@@ -192,8 +191,8 @@ func (k *backlog) goOn() {
 	}
 }
 
-// next is the next batch to try: some records, and with the last of them, when
-// all runs are known, summaries and roster.
+// next returns the next batch to write: some records, and with the last records also the summaries and
+// the roster, because all runs are known by then.
 func (k *backlog) next(b store.Batch) store.Batch {
 	part := store.Batch{At: b.At, Era: b.Era, BootID: b.BootID}
 	part.Records = k.records[:min(len(k.records), retryPart)]
@@ -203,7 +202,7 @@ func (k *backlog) next(b store.Batch) store.Batch {
 	return part
 }
 
-// done forgets what was written.
+// done removes the data that was written.
 func (k *backlog) done(part store.Batch) {
 	k.records = k.records[len(part.Records):]
 	if len(k.records) == 0 {
@@ -211,7 +210,7 @@ func (k *backlog) done(part store.Batch) {
 	}
 }
 
-// Err is the error of a daemon that stops with unwritten records.
+// Err returns an error if records are unwritten when the daemon stops.
 func (k *backlog) Err() error {
 	if n := len(k.records); n > 0 {
 		return fmt.Errorf("write history: %d records are lost, the store took nothing until the end", n)

@@ -16,9 +16,8 @@ import (
 	"github.com/cronring/cronring/daemon/store"
 )
 
-// A step is larger while commits take longer than usualCommit: as many times as
-// they are slower, up to mostPace. Otherwise the commits of a burst, one after the
-// other, add up to seconds on a slow disk.
+// If commits take longer than usualCommit, steps become larger by the same factor, up to mostPace.
+// Otherwise the commits of a burst would take seconds on a slow disk.
 const (
 	usualCommit = 10 * time.Millisecond
 	mostPace    = 100
@@ -29,14 +28,14 @@ const (
 // retry or to the next run in a queue.
 const BatchDelay = 10 * time.Millisecond
 
-// Limits on what waits while the store fails: a day of a busy host.
+// Limits of the backlog while the store fails: a day of a busy host.
 const (
 	maxUnwritten       = 20_000
 	maxUnwrittenOutput = 16 << 20
 )
 
-// While the store fails it is tried once in retryAfter, and with one part only,
-// so that a full disk costs the loop next to nothing.
+// While the store fails, the loop tries only one part every retryAfter, so that a full disk does not
+// delay it.
 const (
 	retryAfter = time.Second
 	retryPart  = 500
@@ -70,7 +69,7 @@ func New(history History, log *slog.Logger, problem *atomic.Pointer[Problem]) *R
 	return &Recorder{history: history, log: log, problem: problem}
 }
 
-// Restore takes what the previous daemon could not write.
+// Restore adds the data that the previous daemon could not write.
 func (r *Recorder) Restore(u Unwritten) {
 	r.records, r.roster, r.lost = u.Records, u.Roster, u.Lost
 	for _, o := range u.Outputs {
@@ -87,19 +86,19 @@ func (r *Recorder) Unwritten() Unwritten {
 // Pace returns the size of a step as a multiple of its usual size.
 func (r *Recorder) Pace() int { return min(1+int(r.commitTime/usualCommit), mostPace) }
 
-// noteCommit keeps how long commits take. A fast one after slow ones halves it.
+// noteCommit updates the duration of commits. A fast commit after slow ones halves it.
 func (r *Recorder) noteCommit(took time.Duration) { r.commitTime = max(took, r.commitTime/2) }
 
 // Timer is readable when the store should be tried again: call Retry and Commit then.
 func (r *Recorder) Timer() <-chan time.Time { return r.timer }
 
-// Retry has the next Commit try the store even if the step has no facts.
+// Retry makes the next Commit try the store even if the step has no facts.
 func (r *Recorder) Retry() { r.due = true }
 
 // RetryUnwritten is Retry if anything waits.
 func (r *Recorder) RetryUnwritten() { r.due = !r.empty() }
 
-// Problem is the state of the store for others to see.
+// Problem is the published state of the store.
 type Problem struct {
 	Err       error // nil: there is none
 	Since     time.Time
@@ -107,7 +106,7 @@ type Problem struct {
 	Lost      int // records that did not fit
 }
 
-// Unwritten is what the store has not accepted. A daemon leaves it to its successor.
+// Unwritten is the data that the store has not accepted. A daemon passes it to its successor.
 type Unwritten struct {
 	Records   []job.Record   `json:"records,omitempty"`
 	Outputs   []store.Output `json:"outputs,omitempty"`

@@ -1,7 +1,7 @@
 // Package unixconn owns reading and closing the unix sockets to which users of the host send.
 //
-// A message on such a socket can carry descriptors. If nobody takes them, the kernel closes them in the
-// thread that reads the message or closes the socket. If one of them is the last descriptor of a TCP
+// A message on such a socket can carry descriptors. If the reader does not accept them, the kernel closes
+// them in the thread that reads the message or closes the socket. If one of them is the last descriptor of a TCP
 // connection with SO_LINGER, that thread waits as long as its sender has chosen, unless it receives a
 // signal.
 package unixconn
@@ -43,7 +43,7 @@ func (c Conn) ReadMessage(text, control []byte) (n, size, flags int, err error) 
 	return n, size, flags, err
 }
 
-// receive calls a function that reads without waiting until there was something to read.
+// receive calls a non-blocking read until it has read something.
 func (c Conn) receive(read func(fd int) (int, error)) (n int, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -87,7 +87,7 @@ func interruptibly(do func()) {
 	var over atomic.Bool
 	late := time.AfterFunc(patience, func() {
 		for ; !over.Load(); time.Sleep(patience) {
-			_ = unix.Tgkill(os.Getpid(), thread, unix.SIGURG) // Go's runtime sends it too, so that it is harmless
+			_ = unix.Tgkill(os.Getpid(), thread, unix.SIGURG) // harmless, because Go's runtime also sends it
 		}
 	})
 	defer late.Stop()

@@ -9,7 +9,8 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// Store is what a daemon stores of the effects of its engine, and gives to the next engine.
+// Store contains the data that a daemon stores from the effects of its engine and passes to the next
+// engine.
 type Store struct {
 	Holds        job.Holds
 	Stamps       map[string]timetable.Day

@@ -411,7 +411,7 @@ func (w *World) DeadLetters(_ context.Context, of store.Of) ([]store.DeadLetter,
 	return found[:min(len(found), of.Limit)], w.Broken
 }
 
-// letters knows the dead letters from the facts, as the store does.
+// letters returns the dead letters, which it derives from the facts as the store does.
 func (w *World) letters(of store.Of) []store.DeadLetter {
 	var found []store.DeadLetter
 	for _, r := range w.Facts() {

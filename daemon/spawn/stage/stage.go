@@ -1,5 +1,6 @@
 // Package stage owns the program between the starter and a command with env-file= or sandbox=. It
-// runs in the run's process, as the user, so that a file that never answers delays only this run.
+// runs in the run's process, as the user, so that a file system that does not answer delays only this
+// run.
 package stage
 
 import (
@@ -40,7 +41,7 @@ func (o *Order) Needed() bool { return len(o.EnvFile) > 0 || o.Sandbox != nil }
 // Without a command it writes the environment to standard output, each variable with a NUL behind
 // it.
 func (o *Order) Argv(command ...string) []string {
-	text, _ := json.Marshal(o) // all of it has a form in JSON
+	text, _ := json.Marshal(o) // it contains only types that JSON can represent
 	return append([]string{name, string(text)}, command...)
 }
 
@@ -65,7 +66,7 @@ func Serve() {
 		unix.CloseOnExec(status)
 		err = syscall.Exec(command[0], command, env)
 	}
-	_, _ = unix.Write(status, starter.EncodeFailure(err)) // if nobody reads it, nobody asks
+	_, _ = unix.Write(status, starter.EncodeFailure(err)) // an error means that the daemon no longer reads the pipe
 	os.Exit(starter.ExitFailed)
 }
 
