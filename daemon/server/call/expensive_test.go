@@ -4,94 +4,108 @@ import (
 	"context"
 	"net/http/httptest"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
 )
 
+// waits reports whether an expensive query of a caller must wait. It is called in a bubble.
+func waits(q *Queries, p Peer) (waits bool) {
+	ctx, leave := context.WithCancel(context.Background())
+	waits = true
+	go func() {
+		if s, err := q.take(ctx, p); err == nil {
+			waits = false
+			s.end()
+		}
+	}()
+	synctest.Wait()
+	leave()
+	synctest.Wait()
+	return waits
+}
+
 // A user's second expensive query waits for the first, even while the caller
 // reads the answer of the first. Other users and admins do not wait.
 func TestExpensiveQueriesAreOnePerUser(t *testing.T) {
-	all := NewQueries()
-	ann, bob := Peer{UID: 1000, Name: "ann"}, Peer{UID: 1001, Name: "bob"}
-	over, cancel := context.WithCancel(context.Background())
-	cancel()
-	first, err := all.take(t.Context(), ann)
-	if err != nil {
-		t.Fatal(err)
-	}
-	first.release() // ann reads
-	if _, err := all.take(over, ann); err == nil {
-		t.Error("ann has two expensive queries at a time")
-	}
-	for _, p := range []Peer{bob, {Admin: true}, {Admin: true}} {
-		if other, err := all.take(t.Context(), p); err != nil {
-			t.Errorf("%+v waits for ann: %v", p, err)
-		} else {
-			other.end()
+	synctest.Test(t, func(t *testing.T) {
+		all := NewQueries()
+		ann, bob := Peer{UID: 1000, Name: "ann"}, Peer{UID: 1001, Name: "bob"}
+		first, err := all.take(t.Context(), ann)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	next := make(chan error)
-	go func() {
-		s, err := all.take(t.Context(), ann)
-		s.end()
-		next <- err
-	}()
-	first.end()
-	if err := <-next; err != nil {
-		t.Errorf("ann's next query: %v", err)
-	}
-	if len(all.users) != 0 {
-		t.Errorf("slots that nobody has or waits for are kept: %v", all.users)
-	}
+		first.release() // ann reads
+		if !waits(all, ann) {
+			t.Error("ann has two expensive queries at a time")
+		}
+		for _, p := range []Peer{bob, {Admin: true}} {
+			if waits(all, p) {
+				t.Errorf("%+v waits for ann", p)
+			}
+		}
+		next := make(chan error)
+		go func() {
+			s, err := all.take(t.Context(), ann)
+			s.end()
+			next <- err
+		}()
+		synctest.Wait()
+		first.end()
+		if err := <-next; err != nil {
+			t.Errorf("ann's next query: %v", err)
+		}
+		if len(all.users) != 0 {
+			t.Errorf("slots that nobody has or waits for are kept: %v", all.users)
+		}
+	})
 }
 
 // All uids without a user share one slot.
 func TestExpensiveQueriesOfUnnamedUIDs(t *testing.T) {
-	all := NewQueries()
-	s, err := all.take(t.Context(), Peer{UID: 100_001})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.end()
-	s.release()
-	over, cancel := context.WithCancel(context.Background())
-	cancel()
-	if _, err := all.take(over, Peer{UID: 100_002}); err == nil {
-		t.Error("two uids without a user have an expensive query each")
-	}
-}
-
-// Users compute in turns; admins at any time.
-func TestExpensiveQueriesLeaveProcessors(t *testing.T) {
-	all := NewQueries()
-	over, cancel := context.WithCancel(context.Background())
-	cancel()
-	var slots []*slot
-	for uid := range uint32(cap(all.computing)) {
-		s, err := all.take(t.Context(), Peer{UID: 1 + uid, Name: "user"})
+	synctest.Test(t, func(t *testing.T) {
+		all := NewQueries()
+		s, err := all.take(t.Context(), Peer{UID: 100_001})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer s.end()
-		slots = append(slots, s)
-	}
-	bob := Peer{UID: 1001, Name: "bob"}
-	if _, err := all.take(over, bob); err == nil {
-		t.Error("more queries compute than may")
-	}
-	if _, err := all.take(over, Peer{Admin: true}); err != nil {
-		t.Errorf("an admin waits: %v", err)
-	}
-	slots[0].release()
-	s, err := all.take(t.Context(), bob)
-	if err != nil {
-		t.Fatalf("bob waits for a reader: %v", err)
-	}
-	s.end()
-	if err := slots[0].compute(t.Context()); err != nil {
-		t.Errorf("compute again: %v", err)
-	}
+		s.release()
+		if !waits(all, Peer{UID: 100_002}) {
+			t.Error("two uids without a user have an expensive query each")
+		}
+	})
+}
+
+// Users compute in turns; admins at any time.
+func TestExpensiveQueriesLeaveProcessors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := NewQueries()
+		var slots []*slot
+		for uid := range uint32(cap(all.computing)) {
+			s, err := all.take(t.Context(), Peer{UID: 1 + uid, Name: "user"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.end()
+			slots = append(slots, s)
+		}
+		bob := Peer{UID: 1001, Name: "bob"}
+		if !waits(all, bob) {
+			t.Error("more queries compute than may")
+		}
+		if waits(all, Peer{Admin: true}) {
+			t.Error("an admin waits")
+		}
+		slots[0].release()
+		if waits(all, bob) {
+			t.Error("bob waits for a reader")
+		}
+		if err := slots[0].compute(t.Context()); err != nil {
+			t.Errorf("compute again: %v", err)
+		}
+	})
 }
 
 // The query of a caller that has disconnected does not begin, even if it could
