@@ -16,6 +16,7 @@ import (
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine/event"
+	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/daemon/store"
@@ -41,9 +42,7 @@ type host struct {
 
 func newHost(t *testing.T, w *world) *host {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("SKIPPED: only root can give tables to accounts")
-	}
+	hosttest.Root(t, "only root can give tables to accounts")
 	history, err := store.Open(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)

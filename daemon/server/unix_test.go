@@ -14,15 +14,14 @@ import (
 	"testing"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/hosttest"
 )
 
 // as runs f with the effective uid of another user, on its own thread: the kernel reports the
 // thread's uid to the daemon, so nothing is simulated.
 func as(t *testing.T, uid int, f func()) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("SKIPPED: only root can be somebody else")
-	}
+	hosttest.Root(t, "only root can be somebody else")
 	done := make(chan error, 1)
 	go func() {
 		defer close(done)      // though f ends the goroutine
@@ -96,7 +95,7 @@ func openDirs(t *testing.T, path string) {
 	t.Helper()
 	for dir := filepath.Dir(path); dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
 		if err := os.Chmod(dir, 0o755); err != nil {
-			t.Skip("SKIPPED: another account cannot reach the socket: ", err)
+			hosttest.Missing(t, "another account cannot reach the socket: %v", err)
 		}
 	}
 }
