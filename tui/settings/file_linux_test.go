@@ -4,12 +4,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/cronring/cronring/daemon/filetest"
+	"github.com/cronring/cronring/daemon/hosttest"
 )
 
 // Save reports that a user cannot write a file of root. The file stays as it is, although the user can
@@ -25,19 +24,7 @@ func TestSaveReportsAWriteProtectedFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if os.Geteuid() == 0 { // root can write everything
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		const nobody = 65534
-		if err := syscall.Setfsuid(nobody); err != nil {
-			t.Fatal(err)
-		}
-		defer func() {
-			if err := syscall.Setfsuid(0); err != nil {
-				t.Error(err)
-			}
-		}()
-	}
+	defer hosttest.ActAsNobody(t)()
 	if _, err := next.Save(); err == nil || !strings.Contains(err.Error(), "the setting is not saved: open "+path+": permission denied") {
 		t.Errorf("got %v", err)
 	}
