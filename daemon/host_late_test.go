@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/hosttest"
 )
 
 // withService replaces the directory service of the daemon under test. It has the user net, number
@@ -15,7 +16,7 @@ import (
 func (h *testHost) withService() {
 	h.t.Helper()
 	if err := exec.Command("unshare", "-m", "mount", "--bind", h.Root, h.Root).Run(); err != nil {
-		h.t.Skipf("SKIPPED, NOT TESTED: a directory service cannot be put in place: %v", err)
+		hosttest.Missing(h.t, "a directory service cannot be put in place: %v", err)
 	}
 	h.write("etc/nsswitch.conf", "passwd: files sss\ngroup: files sss\n")
 	program := func(name, text string) {

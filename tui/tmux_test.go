@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/daemon/hosttest"
 )
 
 // terminal is a tmux pane in which a program runs.
@@ -45,7 +47,7 @@ func (h *host) openCommand(env []string, width, height int, command ...string) *
 	h.t.Helper()
 	t := h.t.(*testing.T)
 	if _, err := exec.LookPath("tmux"); err != nil {
-		t.Skip("SKIPPED: tmux is not installed, so the dashboard is not driven in a terminal")
+		hosttest.Missing(t, "tmux is not installed, so the dashboard is not driven in a terminal")
 	}
 	dir := t.TempDir()
 	x := &terminal{t: t, server: filepath.Join(dir, "tmux"), changed: make(chan struct{}, 1), exit: make(chan string, 1)}
@@ -422,7 +424,7 @@ func openPTY(t testing.TB, width, height int) *pty {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
-		t.Skipf("SKIPPED: no terminal can be made: %v", err)
+		hosttest.Missing(t, "no terminal can be made: %v", err)
 	}
 	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
 	if err == nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/cmd/cronring/clitest"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -150,8 +151,9 @@ func TestNoInputReadsNothing(t *testing.T) {
 // TestYesExistsWhereAQuestionExists goes through all commands at a terminal where an answer
 // waits: exactly the commands with --yes take it, and none of them does with --yes.
 func TestYesExistsWhereAQuestionExists(t *testing.T) {
-	if _, err := os.Lstat(api.SystemSocket); err == nil || os.Geteuid() != 0 {
-		t.Skip("SKIPPED, NOT TESTED: only root can be asked whether to change files without the host's daemon")
+	hosttest.Root(t, "only root can be asked whether to change files without the host's daemon")
+	if _, err := os.Lstat(api.SystemSocket); err == nil {
+		hosttest.Missing(t, "a daemon of this host runs")
 	}
 	daemon := []string{"--socket", asking(t)}
 	t.Setenv("TMPDIR", t.TempDir())

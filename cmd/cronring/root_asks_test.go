@@ -9,6 +9,7 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/clitest"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/hosttest"
 )
 
 // cronring of root sends nothing to the daemon of another user, however its socket
@@ -42,7 +43,7 @@ func TestRootAsksNoDaemonOfAnotherUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Lstat(api.SystemSocket); err == nil {
-		t.Skip("SKIPPED, NOT TESTED: a daemon of this host would be asked")
+		hosttest.Missing(t, "a daemon of this host would be asked")
 	}
 	if _, stderr, code := Called(t, "", "list"); code == 0 || !strings.Contains(stderr, "cronringd does not answer on "+api.SystemSocket) {
 		t.Errorf("cronring list without a daemon of the host: exit code %d, %q", code, stderr)

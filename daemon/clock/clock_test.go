@@ -302,14 +302,15 @@ func TestClockIsSetForReal(t *testing.T) {
 // TestWallClockSimulatedForThisProcess runs underFakeClock under the lab's fakeclock, where timers
 // do not follow the wall clock that Now reads.
 func TestWallClockSimulatedForThisProcess(t *testing.T) {
-	if os.Geteuid() != 0 || runtime.GOARCH != "amd64" {
-		t.Skip("SKIPPED, NOT TESTED: fakeclock needs root on x86-64")
+	hosttest.Root(t, "only root can trace processes for the simulated clock")
+	if runtime.GOARCH != "amd64" {
+		t.Skip("SKIPPED, NOT TESTED: fakeclock is for x86-64")
 	}
 	dir := t.TempDir()
 	fakeclock, offset := filepath.Join(dir, "fakeclock"), filepath.Join(dir, "offset")
 	build := exec.Command("cc", "-O2", "-o", fakeclock, "../../testdata/lab/fakeclock.c", "-lm")
 	if out, err := build.CombinedOutput(); err != nil {
-		t.Skipf("SKIPPED, NOT TESTED: %v: %v\n%s", build, err, out)
+		hosttest.Missing(t, "%v: %v\n%s", build, err, out)
 	}
 	filetest.Write(t, offset, "0", 0o644)
 	self, err := os.Executable()

@@ -16,6 +16,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/envfile"
 	"github.com/cronring/cronring/daemon/filetest"
+	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -129,7 +130,7 @@ func TestFileThatNeverAnswersDelaysItsRunAlone(t *testing.T) {
 		err = unix.Mount("fuse", dir, "fuse", unix.MS_NOSUID|unix.MS_NODEV, options)
 	}
 	if err != nil {
-		t.Skip("SKIPPED, NOT TESTED: no file system in user space:", err)
+		hosttest.Missing(t, "no file system in user space: %v", err)
 	}
 	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
 	r := newTestSpawner(t, Options{})

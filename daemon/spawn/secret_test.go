@@ -225,7 +225,7 @@ func TestCredentialOfSystemd(t *testing.T) {
 	}
 	if _, err := encrypt("null"); err != nil {
 		if out, err := encrypt("tpm2-absent"); err != nil {
-			t.Skipf("SKIPPED, NOT TESTED: systemd-creds cannot encrypt here: %v: %s", err, out)
+			hosttest.Missing(t, "systemd-creds cannot encrypt here: %v: %s", err, out)
 		}
 	}
 	r := newTestSpawner(t, Options{Runs: runs})
