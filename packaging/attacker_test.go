@@ -149,16 +149,20 @@ func leaseShells(begun func(), end time.Time, stop bool) error {
 	if stop {
 		n = 1
 	}
-	failed := make(chan error, n)
+	failed := make(chan error, n+1)
+	var leased sync.WaitGroup
 	for i := range n {
 		path := filepath.Join(home, fmt.Sprint("shell", i))
 		if err := os.WriteFile(path, shell, 0o755); err != nil {
 			return err
 		}
 		fmt.Fprintf(&table, "SHELL=%s\n%s", path, secondly(fmt.Sprint("leased", i, "-"), 1, "", "true"))
+		leased.Add(1)
+		first := sync.OnceFunc(leased.Done)
 		holders.Go(func() {
+			defer first()
 			for time.Now().Before(end) {
-				blocked, err := leaseUntilBroken(path, end)
+				blocked, err := leaseUntilBroken(path, first, end)
 				if err != nil {
 					failed <- err
 					return
@@ -169,12 +173,11 @@ func leaseShells(begun func(), end time.Time, stop bool) error {
 			}
 		})
 	}
-	time.AfterFunc(200*time.Millisecond, func() { // the leases are taken, and the crontab is read
-		if err := installCrontab(table.String()); err != nil {
-			failed <- err
-		}
-		begun()
-	})
+	leased.Wait()
+	if err := installCrontab(table.String()); err != nil {
+		failed <- err
+	}
+	begun()
 	holders.Wait()
 	select {
 	case err := <-failed:
@@ -185,8 +188,9 @@ func leaseShells(begun func(), end time.Time, stop bool) error {
 }
 
 // leaseUntilBroken holds a write lease until a process opens the file and a further 46 seconds (or
-// end) have passed. If the lease is broken, all of the user's processes are stopped once.
-func leaseUntilBroken(path string, end time.Time) (broken bool, err error) {
+// end) have passed. It calls leased when it has the lease. If the lease is broken, all of the user's
+// processes are stopped once.
+func leaseUntilBroken(path string, leased func(), end time.Time) (broken bool, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return false, err
@@ -196,6 +200,7 @@ func leaseUntilBroken(path string, end time.Time) (broken bool, err error) {
 		time.Sleep(time.Millisecond) // it is being executed
 		return false, nil
 	}
+	leased()
 	until := end
 	for time.Now().Before(until) {
 		if kind, err := unix.FcntlInt(f.Fd(), unix.F_GETLEASE, 0); err != nil {
