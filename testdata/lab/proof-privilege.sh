@@ -59,8 +59,8 @@ try "root's crontab" "crontab -u root -l"
 try "a name with a path" "crontab -u ../../etc/shadow -l"
 try "a file that she cannot read" "crontab /etc/shadow"
 m 'ln -sf /etc/shadow /tmp/sl; printf "#!/bin/sh\nrm -f \$1; ln -s /etc/shadow \$1\n" >/tmp/ed; chmod 755 /tmp/ed'
-m "EDITOR=/tmp/ed crontab -e" >said 2>&1
-refute "an editor that leaves a link to /etc/shadow" grep -q 'root:' said /var/spool/cron/crontabs/mallory
+m "EDITOR=/tmp/ed crontab -e" >edited 2>&1
+refute "an editor that leaves a link to /etc/shadow" grep -q 'root:' edited /var/spool/cron/crontabs/mallory
 try "a crontab without end" "head -c 40000000 /dev/zero | tr '\0' '#' | crontab -"
 
 for path in /var/spool/cron/crontabs/alice /var/spool/cron/crontabs/root /etc/cron.d/evil /run/cronring/evil /run/cronring/runs/evil /var/lib/cronring/evil /run/crond.pid /run/crond.reboot; do
