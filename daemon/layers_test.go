@@ -186,7 +186,11 @@ func TestLayersImportsGoDown(t *testing.T) {
 }
 
 func TestLayersForbiddenDependencies(t *testing.T) {
+	found := 0
 	for _, p := range listPackages(t) {
+		if forbidden[p.path()] != nil {
+			found++
+		}
 		for name, why := range forbidden[p.path()] {
 			prefix, tree := strings.CutSuffix(name, "/...")
 			for _, dep := range p.Deps {
@@ -195,6 +199,9 @@ func TestLayersForbiddenDependencies(t *testing.T) {
 				}
 			}
 		}
+	}
+	if found != len(forbidden) {
+		t.Errorf("the list has %d packages, but %d of these exist", len(forbidden), found)
 	}
 }
 
@@ -211,13 +218,18 @@ func TestLayersCharmStaysInTheTerminal(t *testing.T) {
 }
 
 func TestLayersPurePackages(t *testing.T) {
+	found := 0
 	for _, p := range listPackages(t) {
 		if !slices.Contains(pure, p.path()) {
 			continue
 		}
+		found++
 		for _, file := range p.GoFiles {
 			checkPure(t, filepath.Join(p.Dir, file), p.path()+"/"+file)
 		}
+	}
+	if found != len(pure) {
+		t.Errorf("the list has %d packages, but %d of these exist", len(pure), found)
 	}
 }
 
