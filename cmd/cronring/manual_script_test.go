@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/cronring/cronring/daemon/filetest"
+	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/man/mantest"
 )
 
@@ -65,7 +66,7 @@ func TestManualScripts(t *testing.T) {
 				if strings.Contains(e.Text, word) {
 					tried++
 					for _, c := range cases {
-						runScript(t, e, dir, c.env, c.arg, c.ok, c.prints)
+						t.Run(word, func(t *testing.T) { runScript(t, e, dir, c.env, c.arg, c.ok, c.prints) })
 					}
 				}
 			}
@@ -79,8 +80,7 @@ func TestManualScripts(t *testing.T) {
 func runScript(t *testing.T, e mantest.Example, dir, env, arg string, ok bool, prints string) {
 	t.Helper()
 	if _, err := exec.LookPath("jq"); err != nil && strings.Contains(e.Text, "jq ") {
-		t.Logf("SKIPPED: %v needs jq", e)
-		return
+		hosttest.Missing(t, "%v needs jq", e)
 	}
 	cmd := exec.Command("sh", "-s", "--", arg)
 	cmd.Dir = dir
