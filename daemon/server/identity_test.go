@@ -38,7 +38,7 @@ func TestReferencesMeanTheCallersOwnJobFirst(t *testing.T) {
 	for _, c := range []struct {
 		uid  uint32
 		ref  string
-		want string // IDs of jobs, or a part of an error
+		want string // IDs of jobs, or after "error: " a part of an error
 	}{
 		{annUID, "backup", "ann/backup"},
 		{bobUID, "backup", "bob/backup"},
@@ -49,23 +49,23 @@ func TestReferencesMeanTheCallersOwnJobFirst(t *testing.T) {
 		{annUID, "report", "report"},
 		{annUID, "root/report", "report"},
 		{0, "own", "ann/own"}, // the only one of that name
-		{0, "both", "bob/both, cat/both"},
+		{0, "both", "error: bob/both, cat/both"},
 		{bobUID, "both", "bob/both"},
-		{bobUID, "own", "no such job"},
-		{bobUID, "ann/own", "no such job"},
-		{bobUID, "root/backup", "no such job"},
-		{bobUID, "ann/nothing", "no such job"},
+		{bobUID, "own", "error: no such job"},
+		{bobUID, "ann/own", "error: no such job"},
+		{bobUID, "root/backup", "error: no such job"},
+		{bobUID, "ann/nothing", "error: no such job"},
 		{annUID, "backup*", "ann/backup"},
 		{0, "backup*", "ann/backup backup bob/backup"},
 		{0, "*/backup", "ann/backup backup bob/backup"},
 		{0, "root/*", "backup report"},
 		{0, "ann/*", "ann/backup ann/e882bcaa ann/own"},
-		{bobUID, "ann/*", "no such job"},
+		{bobUID, "ann/*", "error: no such job"},
 	} {
 		status, text := w.walk(c.uid, "GET", "/v1/jobs", walked{query: "job=" + url.QueryEscape(c.ref)})
-		if status != 200 {
-			if !strings.Contains(text, c.want) {
-				t.Errorf("uid %d asks for %q: got %s, want %q", c.uid, c.ref, text, c.want)
+		if part, refused := strings.CutPrefix(c.want, "error: "); refused || status != 200 {
+			if !refused || status == 200 || !strings.Contains(text, part) {
+				t.Errorf("uid %d asks for %q: got status %d, %s; want %q", c.uid, c.ref, status, text, c.want)
 			}
 			continue
 		}
