@@ -63,7 +63,7 @@ func TestHubFollowMissesNothing(t *testing.T) {
 
 func TestHubKeepsNewestOutput(t *testing.T) {
 	h := New(budget.New(1<<20, 1<<20))
-	big := string(make([]byte, 10_000))
+	big := string(make([]byte, 1000))
 	for range 100 {
 		h.Publish(output(1, big))
 	}
