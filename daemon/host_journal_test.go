@@ -63,7 +63,7 @@ func TestFloodLeavesTheJournalToOthers(t *testing.T) {
 	h.said("msg=other[", "exit 3 in ")
 	h.open(gate, 1)
 	h.ended(flood)
-	h.said("msg=199000 more lines (", "of output are not logged: see cronring logs "+flood.String())
+	h.said("more bytes of output (199000 lines) are not logged: see cronring logs " + flood.String())
 	if n := h.count("see cronring logs"); n != 1 {
 		t.Errorf("%d lines say that output is not logged, want one", n)
 	}

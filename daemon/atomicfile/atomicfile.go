@@ -28,6 +28,9 @@ func Write(path string, parts ...[]byte) error {
 	}
 	if err != nil {
 		os.Remove(unfinished)
+		if named, ok := errors.AsType[*fs.PathError](err); ok {
+			err = named.Err
+		}
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return syncDir(filepath.Dir(path))

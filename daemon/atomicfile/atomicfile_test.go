@@ -34,6 +34,13 @@ func TestWriteReplaces(t *testing.T) {
 	}
 }
 
+func TestWriteNamesTheFileOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "missing", "f")
+	if err, want := Write(path, []byte("new")), "write "+path+": no such file or directory"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
 // TestWriteKeepsTheFileAfterAnError: a file that cannot be replaced stays as it was.
 func TestWriteKeepsTheFileAfterAnError(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")

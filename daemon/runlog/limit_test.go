@@ -117,7 +117,7 @@ func TestStartOfAFloodIsLogged(t *testing.T) {
 		}
 	}
 	want := []string{
-		"line of the daemon", "line 2000 more lines (20000 bytes) of output are not logged: see cronring logs 12",
+		"line of the daemon", "line 20000 more bytes of output (2000 lines) are not logged: see cronring logs 12",
 	}
 	if lines != 1000 || starts != 4 || ends != 4 || fmt.Sprint(words) != fmt.Sprint(want) {
 		t.Errorf("%d lines, %d starts, %d ends, and %q; want 1000, 4, 4 and %q", lines, starts, ends, words, want)

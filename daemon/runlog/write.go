@@ -131,7 +131,7 @@ func (v *Writer) writeRest(r *job.Record, about *journal.Run) {
 		}
 	}
 	if rest := v.notLogged(line.Run); rest.bytes > 0 {
-		v.writeLine(line, fmt.Appendf(nil, "%d more lines (%d bytes) of output are not logged: see cronring logs %s", rest.lines, rest.bytes, line.Run))
+		v.writeLine(line, fmt.Appendf(nil, "%d more bytes of output (%d lines) are not logged: see cronring logs %s", rest.bytes, rest.lines, line.Run))
 	}
 }
 
