@@ -46,7 +46,7 @@ func parse(name, text string, c Config) (t *File, diagnostics []diagnostic.Diagn
 		return p.file, p.Diagnostics, nil
 	}
 	if strings.HasPrefix(text, lex.ByteOrderMark) {
-		p.ReportLine(1, "B303", "the file begins with a byte order mark (U+FEFF), which other crons read as part of the first line", "save the file as UTF-8 without a byte order mark")
+		p.ReportLine(1, diagnostic.CodeMark, "the file begins with a byte order mark (U+FEFF): it is ignored here, but other crons read it as part of the first line", "save the file as UTF-8 without a byte order mark")
 	}
 	if c.Format == Anacron {
 		p.readAnacrontab()

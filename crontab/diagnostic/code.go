@@ -34,11 +34,18 @@ func (c Code) OfOption() bool {
 	return strings.HasPrefix(string(c), "B4") || strings.HasPrefix(string(c), "B6")
 }
 
+// IgnoresLine reports whether a line with such an error is ignored.
+func (c Code) IgnoresLine() bool { return !c.OfOption() && c != CodeMark }
+
 // kind is a code's severity and what it is about.
 type kind struct {
 	severity Severity
 	meaning  string
 }
+
+// CodeMark is the code of a byte order mark: crontab(1) rejects it, because other crons would not
+// read the first line, but that line runs here.
+const CodeMark Code = "B303"
 
 // CodeLimit is the code of a crontab beyond Config.MaxEntries.
 const CodeLimit Code = "B306"
@@ -100,7 +107,7 @@ var codes = map[Code]kind{
 
 	"B301":    {Error, "no newline at the end of the file"},
 	"B302":    {Warning, "lines end with CR LF"},
-	"B303":    {Error, "a byte order mark at the start of the file"},
+	CodeMark:  {Error, "a byte order mark at the start of the file"},
 	"B304":    {Error, "the file is too large"},
 	"B305":    {Error, "too many diagnostics to list"},
 	CodeLimit: {Error, "a user's crontab with too many entries, lines or bytes: the rest is not read"},

@@ -17,7 +17,7 @@ func cronErrors(path, text string, format crontab.Format, diagnostics []crontab.
 	said, number, rest := 0, 0, text
 	var line string
 	for _, d := range diagnostics {
-		if d.Severity != crontab.Error || d.Line <= said {
+		if d.Severity != crontab.Error || !d.Code.IgnoresLine() || d.Line <= said {
 			continue
 		}
 		if len(lines) == maxErrors {

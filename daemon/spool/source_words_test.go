@@ -31,6 +31,12 @@ func TestErrorsInCronsWords(t *testing.T) {
 			t.Errorf("%q: %q, want %q", line, got, want)
 		}
 	}
+	for _, text := range []string{"#@ timeout=soon\n* * * * * true\n", "#@ name=a\n* * * * * x\n#@ name=a\n* * * * * y\n", "\ufeff* * * * * true\n"} {
+		_, diagnostics := crontab.Parse("/x", text, crontab.Config{})
+		if got := cronErrors("/x", text, crontab.User, diagnostics); len(diagnostics) == 0 || len(got) != 0 {
+			t.Errorf("%q: %q, although no line is ignored", text, got)
+		}
+	}
 	text := "* * * * * true"
 	_, diagnostics := crontab.Parse("/x", text, crontab.Config{})
 	if got, want := cronErrors("/x", text, crontab.User, diagnostics), []string{"missing newline before EOF, line 1 of /x, this line will be ignored"}; !slices.Equal(got, want) {

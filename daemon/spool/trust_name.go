@@ -6,13 +6,13 @@ import (
 	"github.com/cronring/cronring/crontab"
 )
 
-// Ignored is a file in a directory of tables that is passed over for its name.
+// Ignored is a file in a directory of tables that is ignored because of its name.
 type Ignored struct {
 	Path string
 	Why  string // a sentence: "ignored: a dot in the name; Debian's cron does the same"
 }
 
-// CodeIgnored is the code of a diagnostic about a name that is passed over.
+// CodeIgnored is the code of a diagnostic about a name that is ignored.
 const CodeIgnored crontab.Code = "F120"
 
 // Diagnostic returns it in lint's form.

@@ -17,7 +17,7 @@ func ForceRun(id job.ID) screen.Do {
 	return screen.Do{
 		Class:    screen.Effects,
 		Question: "Run " + display.Text(string(id)) + " now, although something keeps it back?",
-		Detail:   []string{"Pauses, if=, host= and runs that are going are passed over."},
+		Detail:   []string{"Pauses, if=, host= and active runs are ignored."},
 		Command:  []string{"cronring", "run", "--force", string(id)},
 		Call: func(ctx context.Context, d screen.Daemon) (string, error) {
 			runs, err := d.Run(ctx, api.RunRequest{Refs: []string{string(id)}, Force: true})

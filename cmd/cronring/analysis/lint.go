@@ -38,9 +38,9 @@ func NewLint(a *cli.App) *cobra.Command {
 		Short: "Find errors and doubtful lines in crontab files",
 		Long: `Find errors and doubtful lines in crontab files; - is standard input.
 
-An error means that the line does not count, or that its entry is held; the exit
-code is then 8. Lines with warnings and notices do count; with --strict warnings,
-too, make the exit code 8.
+An error means that the line is ignored, that its entry is held, or that an option
+has no effect; the exit code is then 8. Lines with warnings and notices do count;
+with --strict, the exit code is 8 for warnings too.
 
 If cron would reject a whole crontab because of its owner, mode, type or a link,
 that is an error too. A file that cron ignores because of its name is a notice.

@@ -45,7 +45,8 @@ func (e *examination) checkCrontab(ctx context.Context, t *inventory.Crontab) []
 	}
 	var found []finding
 	if n := cli.ErrorsIn(t.Diagnostics); n > 0 {
-		found = append(found, finding{Grade: gradeProblem, What: fmt.Sprintf("%s: %s, so something in it does not run", t.Path, display.Count(n, "error")),
+		found = append(found, finding{Grade: gradeProblem, What: t.Path + " has " + display.Count(n, "error"),
+			Why: "a line with an error is ignored, its entry is held, or an option has no effect",
 			Fix: advice("cronring lint " + display.Quote(t.Path))})
 	}
 	for _, name := range t.Accounts() {

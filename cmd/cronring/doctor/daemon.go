@@ -45,7 +45,7 @@ func checkDaemon(_ context.Context, e *examination) []finding {
 			Why: "the history was not writable for too long"})
 	}
 	if s.Unwritten > 0 {
-		found = append(found, finding{Grade: gradeWarning, What: display.Count(s.Unwritten, "record") + " of runs waits to be written",
+		found = append(found, finding{Grade: gradeWarning, What: "the daemon must still write " + display.Count(s.Unwritten, "record") + " of runs",
 			Why: "the history is not writable now"})
 	}
 	if s.Draining {

@@ -218,7 +218,7 @@ func TestDoctorFinds(t *testing.T) {
 
 		{name: "a table that all may write", files: inventorytest.Files{"/etc/cron.d/open": "* * * * * root true\n"}, spoil: func(e *examination) { chmod(e, "/etc/cron.d/open", 0o666) },
 			want: "problem crontabs: /etc/cron.d/open is refused: INSECURE MODE (group/other writable)"},
-		{name: "a table with a slip", files: inventorytest.Files{"/etc/cron.d/slip": "61 * * * * root true\n"}, want: "problem crontabs: /etc/cron.d/slip: 1 error, so something in it does not run"},
+		{name: "a table with a slip", files: inventorytest.Files{"/etc/cron.d/slip": "61 * * * * root true\n"}, want: "problem crontabs: /etc/cron.d/slip has 1 error"},
 		{name: "a name with a dot", files: inventorytest.Files{"/etc/cron.d/x.sh": "* * * * * root true\n"}, want: "warning crontabs: /etc/cron.d/x.sh is ignored: a dot in the name; Debian's cron does the same"},
 		{name: "an account that is not there", files: inventorytest.Files{"/etc/cron.d/x": "* * * * * ghost true\n"}, want: "warning crontabs: /etc/cron.d/x: user ghost does not exist"},
 		{name: "an account that expired", files: inventorytest.Files{"/etc/cron.d/x": "* * * * * eve true\n"},
@@ -432,7 +432,7 @@ func TestDoctorLeavesAnacronAlone(t *testing.T) {
 		files inventorytest.Files
 		want  string
 	}{
-		{"not installed", nil, "problem crontabs: /etc/anacrontab: 1 error, so something in it does not run\nwarning mail: no sendmail is found: what 2 entries would mail, 0 of them by MAILTO, goes nowhere"},
+		{"not installed", nil, "problem crontabs: /etc/anacrontab has 1 error\nwarning mail: no sendmail is found: what 2 entries would mail, 0 of them by MAILTO, goes nowhere"},
 		{"installed", inventorytest.Files{"/usr/sbin/anacron": "program"}, "warning mail: no sendmail is found: what 1 entry would mail, 0 of them by MAILTO, goes nowhere"},
 	} {
 		e := patient(t, map[string]string{"cronring.service": goodUnit, "anacron.timer": "Id=anacron.timer\nLoadState=loaded\nActiveState=active\n"}, healthy(t), table, tc.files)

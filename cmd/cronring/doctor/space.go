@@ -144,7 +144,7 @@ func (e *examination) room(path string) []finding {
 	f := finding{Grade: gradeOK, What: fmt.Sprintf("%s has %s free", path, bytesText(free))}
 	switch {
 	case free < least:
-		f.Grade, f.Why = gradeProblem, "what runs soon can not be written down"
+		f.Grade, f.Why = gradeProblem, "the history of new runs cannot be written"
 	case free < low:
 		f.Grade = gradeWarning
 	case s.Files == 0: // a file system that makes inodes as it goes

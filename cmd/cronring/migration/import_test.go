@@ -92,6 +92,7 @@ func TestImportChanges(t *testing.T) {
 		{"A=\n0 4 * * * root true\n", "assigns nothing", ""},
 		{"A=\"\"\n0 4 * * * root true\n", "", ""},
 		{"0 4 * * * root true\n61 4 * * * root true\n", "ignored the whole crontab: line 2", ""},
+		{"\ufeff0 4 * * * root true\n", "ignored the whole crontab: line 1", ""},
 		{"0 4 * * * root true\n0 5 * * * root\n", "an empty command", ""},
 		{"0 4 * * * root " + strings.Repeat("x", 999) + "\n", "more than 998 bytes", ""},
 		{"0 4 * * * root true\n0 5 * * * root true", "no newline", ""},
