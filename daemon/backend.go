@@ -3,9 +3,9 @@ package daemon
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/cronring/cronring/crontab"
@@ -65,15 +65,21 @@ func (b backend) Reload(ctx context.Context) ([]crontab.Diagnostic, error) {
 		return nil, ctx.Err()
 	}
 	s := b.crontabs.current()
-	var refused []error
+	var refused []string
 	for _, r := range s.Refused {
-		refused = append(refused, fmt.Errorf("%s is not read: %s", r.Path, r.Why))
+		refused = append(refused, r.Path+" is not read: "+r.Why)
 	}
 	problems, _ := b.config.problems()
 	for _, p := range problems {
-		refused = append(refused, fmt.Errorf("%s: %s", p.What, p.Why))
+		refused = append(refused, p.What+": "+p.Why)
 	}
-	return b.Diagnostics(), errors.Join(refused...)
+	if len(refused) > 0 {
+		return nil, &api.Error{
+			Kind: api.Internal, What: "not all files were read again",
+			Why: strings.Join(refused, "; "), Fix: "cronring status",
+		}
+	}
+	return b.Diagnostics(), nil
 }
 
 func (b backend) Diagnostics() []crontab.Diagnostic {
@@ -175,7 +181,7 @@ func (b backend) Health() api.Health {
 	}
 	h.Notices = append(h.Notices, ofRoot(b.fileNotices())...)
 	for _, i := range s.Ignored {
-		h.Notices = append(h.Notices, api.Problem{What: i.Path + " is passed over", Why: i.Why, User: "root"})
+		h.Notices = append(h.Notices, api.Problem{What: i.Path + " is " + i.Why, User: "root"})
 	}
 	return h
 }

@@ -180,7 +180,16 @@ func TestHostFollowsItsCrontabs(t *testing.T) {
 	}
 	h.said("a crontab is not read", "/etc/crontab", "mode is 0666", "kept=true")
 	filetest.Write(t, h.path("etc/crontab"), "#@ name=a\n0 0 1 1 * root echo evil\n", 0o666)
-	h.reload()
+	h.write("etc/cron.d/open", "")
+	if err := os.Chmod(h.path("etc/cron.d/open"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.client.Reload(h.context()); err == nil || strings.Contains(err.Error(), "\n") || strings.Count(err.Error(), "mode is 0666") != 2 {
+		t.Errorf("got %v, want one line about both refused crontabs", err)
+	}
+	if err := os.Remove(h.path("etc/cron.d/open")); err != nil {
+		t.Fatal(err)
+	}
 	if r, out := h.do("a"); out != "second\n" || r.User != "ann" {
 		t.Errorf("a table that anybody may write was taken: printed %q as %s", out, r.User)
 	}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"encoding/json"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -56,6 +58,34 @@ func TestDaemonTextIsCleaned(t *testing.T) {
 		}
 		if strings.ContainsAny(all, "\x1b\x07") || strings.Contains(all, "\u202e") && !strings.Contains(line, "json") {
 			t.Errorf("cronring %s: got what can steer a terminal: %q", line, all)
+		}
+	}
+}
+
+// TestReloadReportsOtherFiles: if one file is refused, the lines of the others are reported too.
+func TestReloadReportsOtherFiles(t *testing.T) {
+	socket := clitest.Served(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v1/reload" {
+			w.WriteHeader(http.StatusInternalServerError)
+			json.NewEncoder(w).Encode(api.Error{V: 1, Kind: api.Internal, What: "not all files were read again", Why: "/a is not read"})
+			return
+		}
+		json.NewEncoder(w).Encode(api.Diagnostics{V: 1, Diagnostics: []api.Diagnostic{{File: "/b", Line: 1, Severity: "error", Message: "bad hour"}}})
+	})
+	stdout, stderr, code := Called(t, "", "reload", "--socket", socket)
+	if code == cli.ExitDone || !strings.Contains(stdout, "bad hour") || !strings.Contains(stderr, "not all files were read again") {
+		t.Errorf("got exit %d, %q and %q, want an error and the diagnostic of /b", code, stdout, stderr)
+	}
+}
+
+// TestStatusNamesACommandForErrors: users without the role admin must not reload.
+func TestStatusNamesACommandForErrors(t *testing.T) {
+	for denied, want := range map[string]string{"": "crontab files: 1 error, 0 warnings    cronring reload", "no": "your crontab: 1 error, 0 warnings    crontab -l | cronring lint -"} {
+		socket := clitest.Scripted(t, map[string][]any{
+			"GET /v1/status": {api.Status{Errors: 1, Denied: api.Denied{Reload: denied}}}, "GET /v1/jobs": {api.Jobs{}},
+		})
+		if stdout, stderr, _ := Called(t, "", "status", "--socket", socket); !strings.Contains(stdout, want) {
+			t.Errorf("got %q and %q, want %q", stdout, stderr, want)
 		}
 	}
 }

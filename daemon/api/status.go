@@ -18,7 +18,7 @@ type Status struct {
 	States   map[job.State]int `json:"states"`             // of the jobs that may be seen
 	Next     *Upcoming         `json:"next,omitempty"`     // the nearest start; nil: none planned
 	Day      *Totals           `json:"day,omitempty"`      // the last 24 hours of all jobs; only for accounts that see all
-	Errors   int               `json:"errors,omitempty"`   // lines of crontab files that do not count
+	Errors   int               `json:"errors,omitempty"`   // in crontab files; for users without the role admin, in their own
 	Warnings int               `json:"warnings,omitempty"`
 	Denied   Denied            `json:"denied,omitzero"`
 }

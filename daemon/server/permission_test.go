@@ -208,6 +208,9 @@ func checkAudit(t *testing.T, acts []job.Action, r route, uid uint32, status int
 		if a.Who != (call.Peer{UID: uid, Name: name}).String() || *a.UID != uid || a.What == "" || a.From != "socket" || a.Share != share || refused != (a.Refused != "") {
 			t.Errorf("got %+v", a)
 		}
+		if strings.Contains(a.Refused, r.path) {
+			t.Errorf("the reason names a path of the interface: %q", a.Refused)
+		}
 		if strings.HasPrefix(a.Subject, "ann-") && a.Owner != "ann" {
 			t.Errorf("got owner %q of %s, want ann", a.Owner, a.Subject)
 		}

@@ -111,7 +111,10 @@ func (s *Server) register() {
 			defer c.End()
 			if err := s.answer(q.Context(), c, r); err != nil {
 				if e, ok := errors.AsType[*api.Error](err); ok && e.Kind == api.NotAllowed && r.method == http.MethodPost {
-					c.Did(job.Action{What: strings.TrimPrefix(r.path, "/v1/"), Refused: e.Error()})
+					c.Did(job.Action{
+						What:    strings.TrimPrefix(r.path, "/v1/"),
+						Refused: strings.TrimPrefix(e.Error(), "cannot "+r.method+" "+r.path+": "),
+					})
 				}
 				c.Fail(err)
 			}

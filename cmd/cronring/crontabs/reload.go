@@ -1,9 +1,12 @@
 package crontabs
 
 import (
+	"errors"
+
 	"github.com/spf13/cobra"
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/daemon/api"
 )
 
 // NewReload returns the command reload.
@@ -17,11 +20,14 @@ Unchanged jobs neither run again nor skip a run, and active runs continue.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			diagnostics, err := a.Daemon().Reload(cmd.Context())
-			if err != nil {
-				return err
+			if e, ok := errors.AsType[*api.Error](err); ok && e.Kind == api.Internal { // some files are refused; those of the others count
+				diagnostics, _ = a.Daemon().Diagnostics(cmd.Context())
 			}
 			for _, d := range diagnostics {
 				a.PrintDiagnostic(d)
+			}
+			if err != nil {
+				return err
 			}
 			a.Infof("reloaded, %s", cli.CountDiagnostics(diagnostics))
 			return nil

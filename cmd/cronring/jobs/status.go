@@ -181,7 +181,11 @@ func printStatus(a *cli.App, s api.Status, jobs []job.Status, loc *time.Location
 		printProblem(a, a.Paint(cli.Normal, cli.Sign("·", ".")), p)
 	}
 	if s.Errors+s.Warnings > 0 {
-		a.Printf("%s crontab files: %s, %s    cronring reload\n", a.Paint(cli.Warn, "!"), display.Count(s.Errors, "error"), display.Count(s.Warnings, "warning"))
+		what, list := "crontab files", "cronring reload"
+		if s.Denied.Reload != "" {
+			what, list = "your crontab", "crontab -l | cronring lint -"
+		}
+		a.Printf("%s %s: %s, %s    %s\n", a.Paint(cli.Warn, "!"), what, display.Count(s.Errors, "error"), display.Count(s.Warnings, "warning"), list)
 	}
 	printProblems(a, jobs, loc)
 }

@@ -2,6 +2,7 @@ package crontabs
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -65,6 +66,17 @@ func (s *sharedReload) after(reload func() error) error {
 // Diagnostics answers with the diagnostics on all loaded crontabs.
 func (ed *Editor) Diagnostics(_ context.Context, c *call.Call) error {
 	return c.Answer(api.Diagnostics{V: api.Version, Diagnostics: api.NewDiagnostics(ed.loader.Diagnostics())})
+}
+
+// CountFor returns the numbers of errors and warnings that a user sees in the status: an admin those
+// in all crontabs, other users those in their own.
+func (ed *Editor) CountFor(p call.Peer) (errors, warnings int) {
+	all := ed.loader.Diagnostics()
+	if !p.Admin {
+		own := ed.Own(p)
+		all = slices.DeleteFunc(slices.Clone(all), func(d crontab.Diagnostic) bool { return own == "" || d.File != own })
+	}
+	return Count(all)
 }
 
 // Count returns the numbers of errors and warnings.

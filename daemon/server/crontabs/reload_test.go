@@ -3,6 +3,9 @@ package crontabs
 import (
 	"runtime"
 	"testing"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/server/call"
 )
 
 func TestReloadsAreShared(t *testing.T) {
@@ -28,5 +31,25 @@ func TestReloadsAreShared(t *testing.T) {
 	}
 	if err := <-first; err != nil || n != 2 {
 		t.Errorf("%d reloads for %d changes, %v; want 2", n, waiting+1, err)
+	}
+}
+
+// TestDiagnosticsOfOthersAreNotCounted: a user learns of the errors in their own crontab only.
+func TestDiagnosticsOfOthersAreNotCounted(t *testing.T) {
+	h := newHost(t)
+	for _, name := range []string{"ann", "ann", "bob"} {
+		path, err := h.places.UserCrontab(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.diagnostics = append(h.diagnostics, crontab.Diagnostic{File: path, Severity: crontab.Error})
+	}
+	for _, tc := range []struct {
+		peer call.Peer
+		want int
+	}{{call.Peer{UID: annUID, Name: "ann"}, 2}, {call.Peer{UID: bobUID, Name: "bob"}, 1}, {call.Peer{UID: noneUID}, 0}, {call.Peer{Name: "root", Admin: true}, 3}} {
+		if errors, _ := h.editor().CountFor(tc.peer); errors != tc.want {
+			t.Errorf("%s: got %d errors, want %d", tc.peer, errors, tc.want)
+		}
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
-	"github.com/cronring/cronring/daemon/server/crontabs"
 	"github.com/cronring/cronring/daemon/server/jobstate"
 )
 
@@ -179,10 +178,7 @@ func (b *Board) renumber(names *jobstate.Numbering) (gone []job.ID) {
 	for i := range n {
 		b.due[i], b.next[i], b.state[i] = math.MaxInt64, math.MaxInt64, unseen
 	}
-	b.diagnostics.errors, b.diagnostics.warnings = 0, 0
-	if b.peer.Admin {
-		b.diagnostics.errors, b.diagnostics.warnings = crontabs.Count(b.o.daemon.Diagnostics())
-	}
+	b.diagnostics.errors, b.diagnostics.warnings = b.o.crontabs.CountFor(b.peer)
 	if before.names == nil {
 		return nil
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
@@ -18,8 +17,6 @@ import (
 type Daemon interface {
 	// Health returns the state of the daemon, complete for an answer.
 	Health() api.Health
-	// Diagnostics are the diagnostics on the loaded crontabs.
-	Diagnostics() []crontab.Diagnostic
 }
 
 // Store is the history, as far as the overview sums it up.
@@ -63,8 +60,8 @@ func (o *Overview) Status(ctx context.Context, c *call.Call) error {
 	if err := o.addStates(ctx, c, &st, jobs); err != nil {
 		st.Problems = append(st.Problems, unreadable(err))
 	}
+	st.Errors, st.Warnings = o.crontabs.CountFor(c.Peer)
 	if c.Peer.Admin {
-		st.Errors, st.Warnings = crontabs.Count(o.daemon.Diagnostics())
 		day, err := o.day(ctx, c.Now)
 		if err != nil {
 			st.Problems = append(st.Problems, unreadable(err))
