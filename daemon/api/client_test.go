@@ -44,7 +44,7 @@ func answering(t *testing.T, answer string) *Client {
 
 func TestClientWithStrangeAnswers(t *testing.T) {
 	for _, test := range []struct{ name, answer, want string }{
-		{"nothing", "", "does not answer"},
+		{"nothing", "", "the connection ended before the answer"},
 		{"no HTTP", "SSH-2.0-OpenSSH_9.2\r\n", "does not answer"},
 		{"no JSON", "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 4\r\n\r\noops", "cannot see the status: the answer was 502 Bad Gateway"},
 		{"JSON of another kind", "HTTP/1.1 500 x\r\nContent-Length: 2\r\n\r\n{}", "the answer was 500 x"},

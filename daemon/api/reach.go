@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/url"
 	"os"
@@ -40,6 +41,9 @@ func (c *Client) explain(ctx context.Context, purpose string, err error) error {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		e.Why = "the socket exists, but no process listens: the daemon has ended"
 		e.Fix = c.howToStart() + "    or: systemctl status cronring"
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		e.Why = "the connection ended before the answer: the daemon may have ended or been restarted"
+		e.Fix = "systemctl status cronring"
 	case errors.Is(err, syscall.EAGAIN):
 		e.Why = "too many callers wait for a connection"
 		e.Fix = "try again    or see who connects: ss -xp"
