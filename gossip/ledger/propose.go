@@ -87,9 +87,10 @@ func (v *voter) commitAll() {
 	}
 }
 
-// gather adds the other waiting proposals, up to the limit of an entry.
+// gather adds the proposals that arrive within gatherTime, up to the limit of an entry.
 func (v *voter) gather(first *proposal) (together []*proposal, rest *proposal) {
 	together, claims := []*proposal{first}, len(first.batch.claims)
+	end := time.After(gatherTime)
 	for {
 		select {
 		case p := <-v.proposals:
@@ -98,7 +99,7 @@ func (v *voter) gather(first *proposal) (together []*proposal, rest *proposal) {
 				return together, p
 			}
 			together = append(together, p)
-		default:
+		case <-end:
 			return together, nil
 		}
 	}

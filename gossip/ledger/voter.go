@@ -21,6 +21,7 @@ import (
 const (
 	rpcBeats         = 3 // heartbeat timeouts for an answer of a voter
 	enqueueTime      = time.Second
+	gatherTime       = 5 * time.Millisecond // members claim what is due at the same time within milliseconds
 	settleTime       = 5 * time.Second
 	maintainInterval = 2 * time.Second
 	changeTime       = 5 * time.Second // for a change of the list of voters
