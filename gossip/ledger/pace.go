@@ -11,8 +11,9 @@ import (
 
 // Limits of the times of raft. A follower becomes a candidate if it receives no message from the
 // leader for a random time between one and two heartbeat timeouts. The leader resigns if it does
-// not reach a majority for one. It sends a heartbeat 0.3 to 0.4 of the timeout after the answer to
-// the last one, so they arrive in time if a round trip takes up to half of the timeout.
+// not reach a majority for one. It sends heartbeats at multiples of 0.4 of the timeout, the next one
+// 0.1 to 0.2 after the answer to the last one at the earliest. So they are at most 0.8 apart if a round
+// trip takes up to half of the timeout.
 const (
 	leastBeat   = time.Second
 	mostBeat    = 2 * time.Second

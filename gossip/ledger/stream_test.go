@@ -87,6 +87,43 @@ func TestStreamsOfTwoVersions(t *testing.T) {
 	}
 }
 
+// TestHeartbeatsAreSentTogether: heartbeats to several voters are sent at the same time, but later than
+// raft wants to.
+func TestHeartbeatsAreSentTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := linktest.New()
+		port, err := network.Listen("a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		streams := sentTimes{port, make(chan time.Time, 3)}
+		sender := transport{raft.NewNetworkTransport(streams, 1, time.Second, io.Discard), time.Second, nil}
+		for _, id := range []raft.ServerID{"b", "c", "d"} {
+			go sender.AppendEntries(id, raft.ServerAddress(id), &raft.AppendEntriesRequest{}, &raft.AppendEntriesResponse{})
+			time.Sleep(100 * time.Millisecond) // of the bubble, which begins with a whole second
+		}
+		synctest.Wait()
+		if len(streams.sent) > 0 {
+			t.Error("a heartbeat was not delayed")
+		}
+		if b, c, d := <-streams.sent, <-streams.sent, <-streams.sent; !b.Equal(c) || !c.Equal(d) {
+			t.Errorf("heartbeats were sent at %v, %v and %v, want them together", b, c, d)
+		}
+		sender.Close()
+	})
+}
+
+// sentTimes are connections that only record when they are dialled.
+type sentTimes struct {
+	net.Listener
+	sent chan time.Time
+}
+
+func (s sentTimes) Dial(raft.ServerAddress, time.Duration) (net.Conn, error) {
+	s.sent <- time.Now()
+	return nil, net.ErrClosed
+}
+
 const log16 = "0123456789abcdef"
 
 func here(member string) (string, bool) { return member, true }
