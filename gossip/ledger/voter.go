@@ -28,6 +28,7 @@ const (
 	snapshotEvery    = 2 * time.Minute
 	snapshotAfter    = 4096 // entries
 	trailing         = 1024 // entries before a snapshot that are kept for slow voters
+	cachedEntries    = 4    // are in memory, because raft reads each one again for each voter
 )
 
 // voter is this member's raft server, from opening its log to closing it.
@@ -145,7 +146,8 @@ func (v *voter) startRaft(logger hclog.Logger) error {
 			v.fail(err)
 			return
 		}
-		r, err := raft.NewRaft(c, v.machine, v.disk, v.disk, snapshots, v.transport)
+		newest, _ := raft.NewLogCache(cachedEntries, v.disk) // an error is impossible with a capacity
+		r, err := raft.NewRaft(c, v.machine, newest, v.disk, snapshots, v.transport)
 		if err != nil {
 			v.fail(err)
 			return
