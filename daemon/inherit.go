@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/atomicfile"
 	"github.com/cronring/cronring/daemon/descriptor"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/engine/catalog"
@@ -319,7 +320,7 @@ func (l *loop) allCrontabs() []*crontab.File {
 		if !unsure || !ok || err != nil || !info.Mode().IsRegular() {
 			continue // its jobs keep their former IDs in the history
 		}
-		if text, err := spool.Read(path); err == nil {
+		if text, err := atomicfile.ReadRegular(path, crontab.MaxText); err == nil {
 			file, _ := crontab.Parse(path, text, crontab.Config{Owner: user, Zone: spool.LoadZone, Sidecar: l.options.Config.Sidecar, Calendars: l.options.Config.Dates()})
 			all = append(all, file)
 		}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/cronring/cronring/daemon/atomicfile"
 	"github.com/cronring/cronring/tui/screen"
 	"github.com/cronring/cronring/tui/settings"
 )
@@ -46,14 +47,17 @@ func ReadRecent(dir string) (recent []string, err error) {
 	return recent, err
 }
 
+// largest is the maximum size of such a file, in bytes.
+const largest = 1 << 20
+
 func readJSON(dir, name string, v any) error {
 	path := filepath.Join(dir, name)
-	text, err := os.ReadFile(path)
-	if dir == "" || errors.Is(err, fs.ErrNotExist) || err == nil && len(text) == 0 {
+	text, err := atomicfile.ReadRegular(path, largest)
+	if dir == "" || errors.Is(err, fs.ErrNotExist) || err == nil && text == "" {
 		return nil
 	}
 	if err == nil {
-		err = json.Unmarshal(text, v)
+		err = json.Unmarshal([]byte(text), v)
 	}
 	if err != nil {
 		return fmt.Errorf("read %s: %w", path, err)

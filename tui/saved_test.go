@@ -1,6 +1,9 @@
 package tui
 
 import (
+	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 
 	tea "charm.land/bubbletea/v2"
@@ -17,5 +20,16 @@ func TestSavesAreCompleteAtTheEnd(t *testing.T) {
 	m.saves.Wait()
 	if !Welcomed(dir) {
 		t.Error("it is not recorded that the hints were shown")
+	}
+}
+
+// A pipe in the place of the saved views must not block the dashboard.
+func TestReadViewsRefusesAPipe(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mkfifo(filepath.Join(dir, viewsFile), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadViews(dir); err == nil || !strings.Contains(err.Error(), "it is not a regular file") {
+		t.Errorf("got %v, want that it is not a regular file", err)
 	}
 }

@@ -1,8 +1,10 @@
 package atomicfile
 
 import (
+	"net"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/cronring/cronring/daemon/filetest"
@@ -55,5 +57,24 @@ func TestWriteKeepsTheFileAfterAnError(t *testing.T) {
 	}
 	if _, err := os.Stat(path + Suffix); err == nil {
 		t.Error("the unfinished file is left")
+	}
+}
+
+// Opening a pipe would block until it has a writer, and reading a device might never end.
+func TestReadRegularRefusesOtherFiles(t *testing.T) {
+	dir := t.TempDir()
+	pipe, socket := filepath.Join(dir, "pipe"), filepath.Join(dir, "socket")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for _, path := range []string{pipe, socket, dir, "/dev/zero"} {
+		if text, err := ReadRegular(path, 10); text != "" || err == nil || err.Error() != "it is not a regular file" {
+			t.Errorf("%s: got %q, error %v", path, text, err)
+		}
 	}
 }

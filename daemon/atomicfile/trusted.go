@@ -47,9 +47,14 @@ func reader() string {
 	return "root"
 }
 
+var errNotRegular = errors.New("it is not a regular file")
+
 func readChecked(path string, most int64, check func(fs.FileInfo) error) (string, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 	if named, ok := errors.AsType[*fs.PathError](err); ok {
+		if named.Err == syscall.ENXIO { // a socket
+			return "", errNotRegular
+		}
 		return "", named.Err
 	}
 	defer f.Close()
@@ -58,7 +63,7 @@ func readChecked(path string, most int64, check func(fs.FileInfo) error) (string
 		return "", err
 	}
 	if !info.Mode().IsRegular() {
-		return "", errors.New("it is not a regular file")
+		return "", errNotRegular
 	}
 	if err := check(info); err != nil {
 		return "", err

@@ -12,7 +12,8 @@ import (
 	"github.com/cronring/cronring/daemon/account"
 )
 
-// Read reads a crontab into one string, in one allocation for a regular file.
+// Read reads a crontab that a person named into one string, in one allocation for a regular file. It
+// waits for the end of a pipe, such as <(command) of a shell: atomicfile.ReadRegular reads all others.
 // Of a file that is larger than any crontab may be it reads just enough for
 // crontab.Parse to see that.
 func Read(path string) (string, error) {

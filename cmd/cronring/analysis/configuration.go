@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/atomicfile"
 	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/spool"
 )
@@ -22,7 +23,7 @@ func UnusedOf(c config.Config, s spool.Snapshot) []crontab.Diagnostic {
 func ConfigTexts(dir string) map[string]string {
 	texts := map[string]string{}
 	for _, path := range ConfigFiles(dir) {
-		if text, err := spool.Read(path); err == nil {
+		if text, err := atomicfile.ReadRegular(path, crontab.MaxText); err == nil {
 			texts[path] = text
 		}
 	}

@@ -96,7 +96,7 @@ func (d *HostCrontabs) CrontabText(ctx context.Context, file, user string) (api.
 		return t, err
 	}
 	t.StandsIn = !d.paths.AnacronInstalled()
-	text, err := spool.Read(at)
+	text, err := atomicfile.ReadRegular(at, crontab.MaxText)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		t.Missing, t.Sum = true, spool.NoCrontab

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -51,7 +52,10 @@ func TestCrontabRefuses(t *testing.T) {
 	h := newHost(t)
 	broken := h.file(filepath.Join(h.places.CronD, "broken"), "61 * * * * root a\n", 0o644)
 	secret := h.file(filepath.Join(t.TempDir(), "secret"), "secret\n", 0o600)
-	link := filepath.Join(h.places.CronD, "link")
+	link, pipe := filepath.Join(h.places.CronD, "link"), filepath.Join(h.places.CronD, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.Symlink(secret, link); err != nil {
 		t.Fatal(err)
 	}
@@ -66,6 +70,7 @@ func TestCrontabRefuses(t *testing.T) {
 		{"file and user", 0, api.CrontabFileRequest{File: broken, User: "ann"}, api.Usage},
 		{"name that is passed over", 0, api.CrontabFileRequest{File: filepath.Join(h.places.CronD, "a.b"), Text: []byte("0 5 * * * root a\n")}, api.Usage},
 		{"link", 0, api.CrontabFileRequest{File: link, Text: []byte("0 5 * * * root a\n")}, api.Internal},
+		{"pipe", 0, api.CrontabFileRequest{File: pipe, Text: []byte("0 5 * * * root a\n")}, api.Internal},
 		{"old error", 0, api.CrontabFileRequest{File: broken, Text: []byte("# x\n61 * * * * root a\n")}, ""},
 		{"new error", 0, api.CrontabFileRequest{File: broken, Text: []byte("61 * * * * root a\n62 * * * * root a\n")}, api.Usage},
 		{"nothing to remove", 0, api.CrontabFileRequest{File: filepath.Join(h.places.CronD, "none"), Gone: true}, api.NotFound},

@@ -3,11 +3,11 @@ package crontabs
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"time"
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/atomicfile"
 	"github.com/cronring/cronring/daemon/spool"
 )
 
@@ -36,19 +36,9 @@ func (ed *Editor) see(p place) (t installed, err error) {
 		t.body = ed.Paths.Body(p.path, t.raw)
 		return t, err
 	}
-	info, err := os.Stat(p.path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		t.missing = true
-		return t, nil
-	case err != nil:
-		return t, err
-	case !info.Mode().IsRegular():
-		return t, errors.New("it is no regular file")
-	}
-	t.raw, err = spool.Read(p.path)
-	if err == nil && len(t.raw) > crontab.MaxText {
-		err = errors.New("it has more than 16 MiB")
+	t.raw, err = atomicfile.ReadRegular(p.path, crontab.MaxText)
+	if errors.Is(err, fs.ErrNotExist) {
+		t.missing, err = true, nil
 	}
 	t.body = t.raw
 	return t, err
