@@ -86,6 +86,9 @@ type PauseRequest struct {
 	Reason string    `json:"reason,omitempty"`
 }
 
+// MostSkipped is the maximum number of occurrences that one request skips.
+const MostSkipped = 1000
+
 // ResumeRequest ends pauses.
 type ResumeRequest struct {
 	Refs []string `json:"jobs"`

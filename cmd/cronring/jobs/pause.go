@@ -2,7 +2,7 @@ package jobs
 
 import (
 	"cmp"
-	"strconv"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -63,21 +63,25 @@ func NewSkip(a *cli.App) *cobra.Command {
 		Example: "  cronring skip report --reason 'the disk is being replaced'",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if r.Next < 1 { // the server takes 0 as a pause
-				return cli.UsageError("skip occurrences", "invalid --next "+strconv.Itoa(r.Next)+": expected 1 to 1000", "")
+			if r.Next < 1 || r.Next > api.MostSkipped { // the server takes 0 as a pause
+				return cli.UsageError("skip occurrences", fmt.Sprintf("invalid --next %d: expected 1 to %d", r.Next, api.MostSkipped), "")
 			}
 			r.Refs = args
 			jobs, err := a.Daemon().Pause(cmd.Context(), r)
 			if err != nil {
 				return err
 			}
+			skipped := "next occurrence"
+			if r.Next > 1 {
+				skipped = fmt.Sprintf("next %d occurrences", r.Next)
+			}
 			for _, id := range jobs {
-				a.Printf("%s will skip its next %s\n", display.Text(string(id)), display.Count(r.Next, "occurrence"))
+				a.Printf("%s will skip its %s\n", display.Text(string(id)), skipped)
 			}
 			return nil
 		},
 	}
-	cmd.Flags().IntVar(&r.Next, "next", 1, "skip `N` occurrences")
+	cmd.Flags().IntVar(&r.Next, "next", 1, "skip `N` occurrences, at most 1000")
 	cmd.Flags().StringVar(&r.Reason, "reason", "", "record a reason: `TEXT`")
 	return cmd
 }

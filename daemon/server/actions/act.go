@@ -136,8 +136,8 @@ func (s *Actor) Pause(ctx context.Context, c *call.Call) error {
 	if err != nil {
 		return err
 	}
-	if r.Next != 0 && (r.Next < 0 || r.Next > mostSkipped || !r.From.IsZero() || !r.Until.IsZero()) {
-		return call.BadRequest("invalid next: expected 1 to "+strconv.Itoa(mostSkipped)+", without from and until", "")
+	if r.Next != 0 && (r.Next < 0 || r.Next > api.MostSkipped || !r.From.IsZero() || !r.Until.IsZero()) {
+		return call.BadRequest("invalid next: expected 1 to "+strconv.Itoa(api.MostSkipped)+", without from and until", "")
 	}
 	if !r.Until.IsZero() && (!r.Until.After(c.Now) || !r.Until.After(r.From)) {
 		return call.BadRequest("the pause would end before it begins", "now is "+c.Now.Format("2006-01-02T15:04:05Z07:00"))
@@ -161,9 +161,6 @@ func (s *Actor) Pause(ctx context.Context, c *call.Call) error {
 		return event.Pause{Job: id, Hold: h}
 	})
 }
-
-// mostSkipped limits the occurrences that one request skips.
-const mostSkipped = 1000
 
 // afterNext returns an instant just after the next n occurrences of a job, or after all that
 // are planned. It is zero if none is.
