@@ -58,16 +58,16 @@ func Faults(ctx context.Context, c *config.Config, live *api.Ring) []crontab.Dia
 	}
 	silent := probeMembers(ctx, &c.Ring)
 	for _, seed := range c.Ring.Seeds {
-		if why := silent[seed]; why != "" {
-			add("seeds", crontab.Warning, why, "start cronringd there, and let its port through firewalls")
+		if f, ok := silent[seed]; ok {
+			add("seeds", crontab.Warning, f.why, f.fix)
 		}
 	}
 	missing := 0
 	for _, voter := range c.Ring.Voters {
-		if why := silent[config.MemberAddress(voter)]; why != "" {
+		if f, ok := silent[config.MemberAddress(voter)]; ok {
 			missing++
 			if !slices.Contains(c.Ring.Seeds, config.MemberAddress(voter)) {
-				add("voters", crontab.Warning, why, "start cronringd there, and let its port through firewalls")
+				add("voters", crontab.Warning, f.why, f.fix)
 			}
 		}
 	}
@@ -125,21 +125,24 @@ func listensAt(live *api.Ring, r *config.Ring) bool {
 	})
 }
 
+// fault is why a member cannot be used, and what to do about it.
+type fault struct{ why, fix string }
+
 // probeMembers connects to the seeds and voters that are named by address. It returns
-// why one of them is of no use.
-func probeMembers(ctx context.Context, r *config.Ring) map[string]string {
+// the faults of those that cannot be used.
+func probeMembers(ctx context.Context, r *config.Ring) map[string]fault {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	hello := greeter(r)
 	var mu sync.Mutex
 	var asking sync.WaitGroup
-	faults := map[string]string{}
+	faults := map[string]fault{}
 	for _, address := range addresses(r) {
 		asking.Go(func() {
-			if why := hello(ctx, address); why != "" {
+			if f := hello(ctx, address); f != nil {
 				mu.Lock()
 				defer mu.Unlock()
-				faults[address] = why
+				faults[address] = *f
 			}
 		})
 	}
@@ -176,7 +179,7 @@ func isOwn(address, listen string) bool {
 
 // greeter returns what connects to a member with the key of the configuration, or
 // without one if that cannot be read.
-func greeter(r *config.Ring) func(ctx context.Context, address string) string {
+func greeter(r *config.Ring) func(ctx context.Context, address string) *fault {
 	dial := func(ctx context.Context, address string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "tcp", address)
 	}
@@ -186,15 +189,23 @@ func greeter(r *config.Ring) func(ctx context.Context, address string) string {
 			return l.Dial(ctx, members.Peer{Addr: address}, members.HTTP)
 		}
 	}
-	return func(ctx context.Context, address string) string {
+	return func(ctx context.Context, address string) *fault {
 		conn, err := dial(ctx, address)
-		if err == nil {
+		switch unreached, ok := errors.AsType[*net.OpError](err); {
+		case err == nil:
 			conn.Close()
-			return ""
+			return nil
+		case ctx.Err() != nil:
+			return &fault{
+				address + " did not answer within " + answerTime.String(),
+				"check the address, that cronringd runs there, and that firewalls let its port through, TCP and UDP",
+			}
+		case ok && unreached.Op == "dial":
+			return &fault{"nothing answers at " + address + ": " + unreached.Err.Error(), "start cronringd there, and let its port through firewalls"}
 		}
-		if unreached, ok := errors.AsType[*net.OpError](err); ok && unreached.Op == "dial" {
-			return "nothing answers at " + address + ": " + unreached.Err.Error()
+		return &fault{
+			address + " has another key, another ring name or another version of cronring",
+			"compare its key file, its ring.name and its cronring --version with those of this host",
 		}
-		return address + " has another key, another ring name or another version of cronring"
 	}
 }
