@@ -52,7 +52,7 @@ spread=) is not what the daemon of a host has chosen. Runs succeed, and the
 commands of if= allow them. Calendars and blackouts are those of this host's
 configuration. Lines with errors are left out; see lint.
 
--o json and jsonl give one object for each start: due (UTC), at, local, table,
+-o json and jsonl give one object for each start: due (UTC), at, local, crontab,
 line, command, user, job, schedule, trigger, attempt.`,
 		Example: "  cronring simulate my.crontab --from 2027-03-28 --tz Europe/Berlin\n" +
 			"  cronring simulate --system /etc/crontab --durations 10m -o jsonl",
