@@ -79,6 +79,7 @@ type model struct {
 	renderer *renderer
 	state    string // directory of what is kept for the next time; empty: nothing is
 	saves    sync.WaitGroup
+	lastSave <-chan struct{} // closed when the newest save is written
 
 	canvas  *canvas.Canvas
 	shown   *canvas.Canvas // on the terminal; of no size: unknown
@@ -348,7 +349,17 @@ func (m *model) one(o shell.Order) tea.Cmd {
 	return nil
 }
 
-// save writes a file, which is complete when Run returns: a command of Bubble Tea may be lost at the end.
+// save writes a file after those of earlier calls. It is complete when Run returns: a command of Bubble
+// Tea may be lost at the end.
 func (m *model) save(name string, v any) {
-	m.saves.Go(func() { m.requests.send(saved{writeJSON(m.state, name, v)}) })
+	before, done := m.lastSave, make(chan struct{})
+	m.lastSave = done
+	m.saves.Go(func() {
+		if before != nil {
+			<-before
+		}
+		err := writeJSON(m.state, name, v)
+		close(done)
+		m.requests.send(saved{err})
+	})
 }
