@@ -239,17 +239,8 @@ func crontabProblems(s spool.Snapshot, paths spool.Paths) []api.Problem {
 }
 
 func storeProblem(t *recorder.Problem, dir string) api.Problem {
-	p := api.Problem{
-		What: "history cannot be written since " + t.Since.Format(time.RFC3339) + "; jobs continue",
-		Why:  t.Err.Error(),
-	}
-	switch {
-	case database.IsFull(t.Err):
-		p.Fix = "make room on the disk of " + dir
-	case database.IsReadOnly(t.Err):
-		p.Fix = "check the disk, and make it writable again: findmnt -T " + dir
-	}
-	return p
+	why, fix := database.Explain(t.Err, dir)
+	return api.Problem{What: "history cannot be written since " + t.Since.Format(time.RFC3339) + "; jobs continue", Why: why, Fix: fix}
 }
 
 // server answers for the loop on the control socket.

@@ -11,6 +11,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/server/lookup"
+	"github.com/cronring/cronring/daemon/store/database"
 	"github.com/cronring/cronring/daemon/store/revision"
 )
 
@@ -155,7 +156,8 @@ func (ed *Editor) save(ctx context.Context, answer *api.Installed, r revision.Re
 		answer.Before = 0
 		const notUndone = "this change cannot be undone, because the history cannot be written: "
 		if !strings.Contains(answer.Notice, notUndone) {
-			answer.Notice = join(answer.Notice, notUndone+err.Error())
+			why, _ := database.Explain(err, "") // the status has what to do
+			answer.Notice = join(answer.Notice, notUndone+why)
 		}
 	}
 	return id

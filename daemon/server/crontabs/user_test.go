@@ -255,7 +255,7 @@ func TestInstallWithoutHistoryIsSaid(t *testing.T) {
 	}
 	h.crontabs.Revisions = fullHistory{h.crontabs.Revisions}
 	done, e := h.install(annUID, "", "# 2\n")
-	if e != nil || strings.Count(done.Notice, "cannot be undone") != 1 || done.Before != 0 {
+	if e != nil || strings.Count(done.Notice, "cannot be undone") != 1 || !strings.HasSuffix(done.Notice, ": the disk or a quota is full") || done.Before != 0 {
 		t.Errorf("install: %+v, %v", done, e)
 	}
 	if c := h.crontab(annUID, ""); string(c.Text) != "# 2\n" {

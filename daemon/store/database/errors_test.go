@@ -1,0 +1,53 @@
+package database
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/daemon/filetest"
+)
+
+// Errors of SQLite are explained in other words than its own.
+func TestExplain(t *testing.T) {
+	const locked = "PRAGMA busy_timeout = 0; BEGIN IMMEDIATE"
+	fails := func(dir, prepare, statement string) error {
+		db, err := sql.Open("sqlite", filepath.Join(dir, fileName))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { db.Close() })
+		db.SetMaxOpenConns(1)
+		if _, err := db.Exec(prepare); err != nil {
+			return err
+		}
+		_, err = db.Exec(statement)
+		return err
+	}
+	damaged, busy := t.TempDir(), t.TempDir()
+	filetest.Write(t, filepath.Join(damaged, fileName), strings.Repeat("damage", 100), 0o600)
+	if err := fails(busy, "", locked); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		err      error
+		why, fix string
+	}{
+		{fails(t.TempDir(), "PRAGMA max_page_count = 1", "CREATE TABLE a (b)"), "the disk or a quota is full", "make room on the disk of /d"},
+		{unix.ENOSPC, "the disk or a quota is full", "make room on the disk of /d"},
+		{fails(t.TempDir(), "PRAGMA query_only = 1", "CREATE TABLE a (b)"), "the disk is read-only", "check the disk, and make it writable again: findmnt -T /d"},
+		{fails(damaged, "", "CREATE TABLE a (b)"), "the history is damaged", "restart cronringd: it keeps the damaged file under another name, and begins a new history"},
+		{fails(busy, "", locked), "another program has locked the history", "end that program: fuser -v /d/cronring.db"},
+		{fails("/nonexistent", "", "CREATE TABLE a (b)"), "its file cannot be opened", "check the owner and the modes of /d"},
+		{errors.New("other"), "commit: other", ""},
+	} {
+		if why, fix := Explain(fmt.Errorf("commit: %w", tc.err), "/d"); why != tc.why || fix != tc.fix {
+			t.Errorf("%v: got %q, fix %q, want %q, fix %q", tc.err, why, fix, tc.why, tc.fix)
+		}
+	}
+}
