@@ -197,7 +197,7 @@ var reasons = map[Reason]struct {
 	facts    facts
 }{
 	OnTime:          {"It was due, and nothing prevented it.", StepGate, 0},
-	CaughtUp:        {"It was missed at its time, and catchup= ran it later.", StepGate, 0},
+	CaughtUp:        {"It was missed at its time, and catchup= runs it later.", StepGate, 0},
 	AtBoot:          {"The host started, and entries with @reboot or on=boot run once at each start.", StepGate, 0},
 	AskedFor:        {"A user started it.", StepGate, 0},
 	Retried:         {"The previous attempt failed, and retry= allows another.", StepGate, 0},
@@ -220,7 +220,7 @@ var reasons = map[Reason]struct {
 	Redriven:         {"A user ran it again, as the same occurrence.", StepGate, 0},
 	Rerun:            {"The previous run was lost, and if-lost=rerun starts another.", StepGate, 0},
 	Late:             {"It was noticed too late, and catchup= does not cover an occurrence this old.", StepDaemon, missed},
-	Superseded:       {"It was missed, and a newer occurrence ran instead.", StepDaemon, missed},
+	Superseded:       {"It was missed, and a newer occurrence runs instead.", StepDaemon, missed},
 	OverLimit:        {"More occurrences were missed than catchup=all:N covers.", StepDaemon, missed},
 	PastDeadline:     {"It was noticed later than deadline= allows.", StepDaemon, missed},
 	IsPaused:         {"The job was paused.", StepEnabled, 0},
@@ -256,7 +256,7 @@ var reasons = map[Reason]struct {
 	WaitsForSlot:     {"It is due, and is waiting for a free slot of its pool, its user or the host.", StepSlot, 0},
 	WaitsForRun:      {"It is waiting for an earlier run of the same job to end.", StepOverlap, 0},
 	WaitsForRetry:    {"The attempt failed, and the next one is waiting for its time.", StepGate, 0},
-	WaitsForDelay:    {"It is due, and is waiting for the delay and the hours in its entry.", StepGate, 0},
+	WaitsForDelay:    {"It is due, and is waiting for the delay or the hours in its entry, or for runs that are caught up before it.", StepGate, 0},
 	WaitsForHours:    {"It is due, and is waiting for a time at which it may start.", StepGate, 0},
 
 	WaitsForConditions: {"It is due, and is waiting for the host to meet the conditions of its entry.", StepCheck, 0},

@@ -196,6 +196,14 @@ var whyStories = []struct {
 		w.Start(1)
 		w.End(1, 0)
 	}, ""},
+	{"daemon: down, to be caught up", "#@ name=j catchup=once window=02:00-03:00 outside=wait\n0 2 * * * ann run\n", func(w *world) {
+		w.To("2026-11-20T01:00:00Z")
+		w.Down("2026-11-22T12:00:00Z")
+	}, ""},
+	{"daemon: down, and a newer one to be caught up", "#@ name=j catchup=once deadline=7d window=02:00-03:00 outside=wait\n0 2 * * * ann run\n", func(w *world) {
+		w.To("2026-11-20T01:00:00Z")
+		w.Down("2026-11-22T12:00:00Z")
+	}, "2026-11-21T02:00:00Z"},
 	{"daemon: asleep", "#@ name=j catchup=skip\n0 2 * * * ann run\n", func(w *world) {
 		w.To("2026-11-20T01:00:00Z")
 		w.Set(w.Now(), 3*time.Hour)

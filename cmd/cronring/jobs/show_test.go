@@ -19,7 +19,7 @@ func TestShowTellsWhatARunWaitsFor(t *testing.T) {
 		{job.Run{ID: 1, State: job.RunRunning, Started: now.Add(-90 * time.Second), PID: 77}, "  running   run 1, for 1m30s, pid 77\n"},
 		{job.Run{ID: 2, State: job.RunDecided}, "  starting  run 2, now\n"},
 		{job.Run{ID: 3, State: job.RunWaiting, Reason: job.WaitsForDelay, NotBefore: now.Add(5 * time.Minute)},
-			"  waiting   run 3, until Sun 2026-11-22 12:05:00 +00:00, in 5m00s    It is due, and is waiting for the delay and the hours in its entry.\n"},
+			"  waiting   run 3, until Sun 2026-11-22 12:05:00 +00:00, in 5m00s    It is due, and is waiting for the delay or the hours in its entry, or for runs that are caught up before it.\n"},
 		{job.Run{ID: 4, State: job.RunQueued, Reason: job.WaitsForRun}, "  waiting   run 4    It is waiting for an earlier run of the same job to end.\n"},
 	} {
 		var out bytes.Buffer

@@ -151,7 +151,7 @@ func (x *Explainer) addAsked(ctx context.Context, c *call.Call, ev *evidence, f 
 }
 
 // addNewest finds the newest decision: a manual run, or an occurrence. Of the occurrences of the
-// last hour, day or month it prefers the newest that was not run.
+// last hour, day or month it prefers the newest that was not run, or that waits.
 func (x *Explainer) addNewest(ctx context.Context, c *call.Call, ev *evidence) error {
 	if err := x.addNewestOccurrence(ctx, c, ev); err != nil {
 		return err
@@ -160,26 +160,36 @@ func (x *Explainer) addNewest(ctx context.Context, c *call.Call, ev *evidence) e
 }
 
 func (x *Explainer) addNewestOccurrence(ctx context.Context, c *call.Call, ev *evidence) error {
+	waits := map[job.RunID]bool{}
+	for _, r := range c.View.Runs() {
+		waits[r.ID] = r.Job == ev.job.ID && isWaiting(r)
+	}
+	isNotable := func(r job.Record) bool {
+		return r.Decision == job.DecideSkip || r.Run != nil && waits[r.Run.ID]
+	}
 	for _, span := range []time.Duration{time.Hour, 24 * time.Hour, month} {
-		found, err := x.newestSince(ctx, c, ev, ev.now.Add(-span))
+		found, err := x.newestSince(ctx, c, ev, ev.now.Add(-span), isNotable)
 		if err != nil {
 			return err
 		}
-		if found.Job != "" && (!ev.decided || found.Decision == job.DecideSkip) {
+		if found.Job != "" && (!ev.decided || isNotable(found)) {
 			ev.record, ev.decided, ev.at = found, true, found.Due
 		}
-		if ev.record.Decision == job.DecideSkip {
+		if isNotable(ev.record) {
 			return nil
 		}
 	}
 	return nil
 }
 
-// newestSince returns the newest decision; it prefers skips.
-func (x *Explainer) newestSince(ctx context.Context, c *call.Call, ev *evidence, from time.Time) (newest job.Record, err error) {
+// isWaiting reports whether a run has not started yet.
+func isWaiting(r job.Run) bool { return r.State == job.RunQueued || r.State == job.RunWaiting }
+
+// newestSince returns the newest decision; it prefers notable ones.
+func (x *Explainer) newestSince(ctx context.Context, c *call.Call, ev *evidence, from time.Time, isNotable func(job.Record) bool) (newest job.Record, err error) {
 	records, err := x.find.Decisions(ctx, c, ev.job.ID, from, ev.now.Add(time.Second), lookup.MaxRows)
 	for _, r := range records {
-		if r.Decision == job.DecideSkip || newest.Decision != job.DecideSkip {
+		if isNotable(r) || !isNotable(newest) {
 			newest = r
 		}
 	}

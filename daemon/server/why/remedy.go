@@ -3,6 +3,7 @@ package why
 import (
 	"time"
 
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
@@ -21,7 +22,7 @@ func (ev *evidence) remedies(cross job.Step) []api.Remedy {
 	case job.StepSchedule:
 		return []api.Remedy{ev.command("see when it is due", "next"), ev.command("explain the schedule", "explain")}
 	case job.StepClock, job.StepDaemon:
-		return append(ev.missed(), ev.set("catch up missed occurrences in future", "catchup=once"))
+		return append(ev.missed(), ev.catchUp()...)
 	case job.StepOverlap:
 		return ev.makeRoom()
 	case job.StepParents:
@@ -60,6 +61,21 @@ func (ev *evidence) missed() []api.Remedy {
 		at = ev.at.In(loc).Format(time.RFC3339)
 	}
 	return []api.Remedy{{What: "run the missed one now", Command: "cronring backfill " + display.Quote(string(ev.job.ID)) + " --at " + at}}
+}
+
+// catchUp returns the option that would have had the occurrence caught up, if there is one.
+func (ev *evidence) catchUp() []api.Remedy {
+	o := ev.entry.Options()
+	switch ev.reason() {
+	case job.Superseded:
+		if o.Period != nil || o.Catchup == option.CatchupAll {
+			return nil
+		}
+		return []api.Remedy{ev.set("catch up all missed occurrences in future", "catchup=all")}
+	case job.OverLimit, job.PastDeadline:
+		return nil
+	}
+	return []api.Remedy{ev.set("catch up missed occurrences in future", "catchup=once")}
 }
 
 func (ev *evidence) lint() api.Remedy {

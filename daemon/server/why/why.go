@@ -124,8 +124,7 @@ func (x *Explainer) gather(ctx context.Context, c *call.Call, i int, at time.Tim
 		if ev.live == nil && r.Job == ev.job.ID && c.SeesRun(r) {
 			ev.live = &r
 		}
-		waits := r.State == job.RunQueued || r.State == job.RunWaiting
-		if waits && r.Job == ev.job.ID && c.SeesRun(r) && (ev.run == nil || r.Invocation != ev.run.Invocation) {
+		if isWaiting(r) && r.Job == ev.job.ID && c.SeesRun(r) && (ev.run == nil || r.Invocation != ev.run.Invocation) {
 			ev.waiting = append(ev.waiting, r)
 		}
 	}
