@@ -144,8 +144,8 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	fix := cmd.CommandPath() + " --help"
-	if near := nearestCommand(cmd, args[0]); near != "" {
-		fix = cmd.CommandPath() + " " + near + "    or see: " + fix
+	if near := nearestCommands(cmd, args[0]); near != nil {
+		fix = cmd.CommandPath() + " " + strings.Join(near, "    or: "+cmd.CommandPath()+" ") + "    or see: " + fix
 	}
 	what := args[0]
 	if cmd.HasParent() {
@@ -154,22 +154,25 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 	return cli.UsageError(fmt.Sprintf("do %q: no such command", what), "", fix)
 }
 
-// nearestCommand returns what a user probably means by a command that cmd does not have:
-// a flag or a subcommand of that name, else the command with the most similar name.
-func nearestCommand(cmd *cobra.Command, name string) string {
+// nearestCommands returns what a user may mean by a command that cmd does not have:
+// a flag or subcommands of that name, else the command with the most similar name.
+func nearestCommands(cmd *cobra.Command, name string) (near []string) {
 	if cmd.Flags().Lookup(name) != nil {
-		return "--" + name
+		return []string{"--" + name}
 	}
 	var verbs []string
 	for _, c := range cmd.Commands() {
 		verbs = append(verbs, c.Name())
 		for _, below := range c.Commands() {
 			if below.Name() == name {
-				return c.Name() + " " + name
+				near = append(near, c.Name()+" "+name)
 			}
 		}
 	}
-	return diagnostic.Nearest(name, verbs)
+	if nearest := diagnostic.Nearest(name, verbs); near == nil && nearest != "" {
+		near = []string{nearest}
+	}
+	return near
 }
 
 // badFlag returns the error of an invalid flag. The flags of an unknown command are not the

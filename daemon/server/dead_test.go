@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/cronring/cronring/daemon/api"
@@ -173,6 +174,18 @@ func TestDeadLettersAreNamedAsRuns(t *testing.T) {
 		w := deadWorld(t)
 		if _, status := asked[api.Runs](w, bobUID, "POST", c.path, "", `{"refs":["`+c.ref+`"]}`); status != c.status {
 			t.Errorf("%s %s: status %d, want %d", c.path, c.ref, status, c.status)
+		}
+	}
+}
+
+func TestErrorsNameTheAction(t *testing.T) {
+	for path, c := range map[string]struct{ body, want string }{
+		"/v1/pause": {`{"jobs":["ann-job"],"until":"2020-01-01T00:00:00Z"}`, "cannot pause: the pause would end before it begins"},
+		"/v1/retry": {`{"refs":["ann-job"],"since":"2040-01-01T00:00:00Z"}`, "the history has no failed run of it since 2040-01-01T00:00:00Z"},
+	} {
+		w := deadWorld(t)
+		if _, text := w.walk(0, "POST", path, walked{body: c.body}); !strings.Contains(text, c.want) || strings.Contains(text, "cronring help") {
+			t.Errorf("%s: got %s, want %q", path, text, c.want)
 		}
 	}
 }

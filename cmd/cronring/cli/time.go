@@ -24,8 +24,11 @@ func (d *Duration) Type() string   { return "D" }
 // Set reads the flag's value.
 func (d *Duration) Set(text string) error {
 	v, err := option.ParseDuration(text)
+	if err != nil {
+		return fmt.Errorf("%w: write it like 90s, 5m, 1h30m or 2d", err)
+	}
 	*d = Duration(v)
-	return err
+	return nil
 }
 
 // The forms of an instant: for eyes, and for programs.

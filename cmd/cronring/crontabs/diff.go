@@ -119,7 +119,7 @@ func readVersions(ctx context.Context, a *cli.App, args []string, f *diffFlags, 
 	case len(args) == 2:
 		return v, cli.UsageError("compare three versions", "two files are named, and an installed crontab or a revision", "leave one of them out")
 	case len(args) == 0 && f.rev == "":
-		return v, cli.UsageError("compare nothing", "no file is named, and no revision", "cronring diff NEW    or: cronring diff --rev N")
+		return v, cli.UsageError("compare crontabs", "neither a file nor a revision is named", "cronring diff NEW    or: cronring diff --rev N")
 	}
 	by, err := openCrontabs(ctx, a, nil)
 	if err != nil {

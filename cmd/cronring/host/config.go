@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -61,7 +62,12 @@ has no effect. root also learns which parts match no entry, and whether the key
 of the ring can be used. Of a ring it also checks that its port is free on this
 host, and that the seeds and voters answer and have the same key.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return configCheck(cmd.Context(), a, dir, out) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if _, err := os.Stat(dir); err != nil && cmd.Flags().Changed("config") { // a host without the default has no configuration
+				return cli.FileError(dir, err)
+			}
+			return configCheck(cmd.Context(), a, dir, out)
+		},
 	}
 	addConfigDir(cmd, &dir)
 	out = a.ListOutput(cmd, cli.FormTable, cli.FormWide, cli.FormPlain, cli.FormJSON)

@@ -20,7 +20,7 @@ of the daemon and of the host.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.Refs = args
 			if r.All == (len(args) > 0) {
-				return cli.UsageError("acknowledge failures: jobs are named, or all with --all", "", "cronring ack @failed")
+				return cli.UsageError("acknowledge failures", "name jobs, or use --all: expected one of the two", "cronring ack @failed")
 			}
 			jobs, err := a.Daemon().Ack(cmd.Context(), r)
 			if err != nil {

@@ -203,7 +203,7 @@ func (f *backfillFlags) request(args []string, now time.Time) (r api.BackfillReq
 	case f.at != "":
 		return r, cli.UsageError("backfill "+strconv.Quote(args[0]), "--at and FROM..TO exclude each other", fix)
 	case len(args) == 1:
-		return r, cli.UsageError("backfill "+strconv.Quote(args[0]), "no time is named", fix)
+		return r, cli.UsageError("backfill "+strconv.Quote(args[0]), "no time is named: expected FROM..TO, or --at T", fix)
 	default:
 		from, to, ok := strings.Cut(args[1], "..")
 		if !ok {

@@ -89,7 +89,7 @@ func Complete(in *catalog.Catalog, b job.Backfill, now time.Time) (job.Backfill,
 	case b.To.Before(b.From):
 		why = "the time ends before it begins"
 	case b.To.After(now):
-		why = "the time ends in the future; the clock will see to that"
+		why = "the time ends in the future, for which the schedule starts the job"
 	case b.MaxActive < 1 || b.MaxActive > maxActive:
 		why = fmt.Sprintf("max-active is 1 to %d", maxActive)
 	case b.Overlap != allow && b.Overlap != QueueAll:

@@ -93,7 +93,7 @@ const longestStop = 24 * time.Hour
 func stopOf(c *call.Call, r api.StopRequest) (how event.Stop, err error) {
 	how = event.Stop{By: c.Peer.String(), Grace: r.KillAfter}
 	if r.KillAfter < 0 || r.KillAfter > longestStop {
-		return how, call.BadRequest("cannot stop with KILL after "+r.KillAfter.String(), "it is more than nothing, and at most a day")
+		return how, call.BadRequest("cannot stop with KILL after "+r.KillAfter.String(), "expected more than 0s, at most 24h")
 	}
 	if r.Signal != "" {
 		if how.Signal, err = option.ParseSignal(r.Signal); err != nil {
@@ -140,13 +140,13 @@ func (s *Actor) Pause(ctx context.Context, c *call.Call) error {
 		return call.BadRequest("invalid next: expected 1 to "+strconv.Itoa(api.MostSkipped)+", without from and until", "")
 	}
 	if !r.Until.IsZero() && (!r.Until.After(c.Now) || !r.Until.After(r.From)) {
-		return call.BadRequest("the pause would end before it begins", "now is "+c.Now.Format("2006-01-02T15:04:05Z07:00"))
+		return call.BadRequest("cannot pause: the pause would end before it begins", "now is "+c.Now.Format("2006-01-02T15:04:05Z07:00"))
 	}
 	if !r.Until.IsZero() && !timetable.InRange(r.Until) {
-		return call.BadRequest("the pause would end after the year "+strconv.Itoa(timetable.LastYear), "leave the end out to pause until it is resumed")
+		return call.BadRequest("cannot pause: the pause would end after the year "+strconv.Itoa(timetable.LastYear), "leave the end out to pause until it is resumed")
 	}
 	if !r.From.IsZero() && !timetable.InRange(r.From) {
-		return call.BadRequest("the pause would begin after the year "+strconv.Itoa(timetable.LastYear), "leave the beginning out to pause now")
+		return call.BadRequest("cannot pause: the pause would begin after the year "+strconv.Itoa(timetable.LastYear), "leave the beginning out to pause now")
 	}
 	hold := job.Hold{From: r.From.UTC(), Until: r.Until.UTC(), By: c.Peer.String(), Reason: r.Reason, Skips: r.Next > 0}
 	verb := "pause"

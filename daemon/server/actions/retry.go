@@ -58,9 +58,13 @@ func (s *Actor) toRetry(ctx context.Context, c *call.Call, r api.RetryRequest) (
 		}
 	}
 	if len(again) == 0 {
+		since := ""
+		if !r.Since.IsZero() {
+			since = " since " + r.Since.Format(time.RFC3339)
+		}
 		return nil, &api.Error{
-			Kind: api.NotFound, What: "cannot retry " + job.CutText(strings.Join(r.Refs, " ")) + ": no failed run is meant by that",
-			Why: "of a job it is the newest run that failed, of a time if one was given", Fix: "cronring history --failed",
+			Kind: api.NotFound, What: "cannot retry " + job.CutText(strings.Join(r.Refs, " ")),
+			Why: "the history has no failed run of it" + since, Fix: "cronring history --failed",
 		}
 	}
 	return again, nil

@@ -212,7 +212,7 @@ func BodyOf[T any](c *Call, limit int64) (T, error) {
 }
 
 func BadRequest(what, why string) *api.Error {
-	return &api.Error{Kind: api.Usage, What: what, Why: why, Fix: "cronring help"}
+	return &api.Error{Kind: api.Usage, What: what, Why: why}
 }
 
 // Instant reads a time of the query; none is the zero time. One outside the
