@@ -17,6 +17,7 @@ func TestErrorsNameWhatIsExpected(t *testing.T) {
 		"ack":                         "cannot acknowledge failures\n  why   name jobs, or use --all: expected one of the two",
 		"ack --all x":                 "cannot acknowledge failures\n  why   name jobs, or use --all: expected one of the two",
 		"diff":                        "cannot compare crontabs\n  why   neither a file nor a revision is named",
+		"list -qn":                    "unknown flag: -q\n",
 		"backfill x":                  "no time is named: expected FROM..TO, or --at T",
 	} {
 		if _, messages, code := Called(t, "", append(strings.Fields(line), "--socket", "/none")...); code == cli.ExitDone || !strings.Contains(messages, want) {

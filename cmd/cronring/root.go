@@ -181,15 +181,17 @@ func badFlag(cmd *cobra.Command, err error) error {
 	if words := cmd.Flags().Args(); isGroup(cmd) && len(words) > 0 {
 		return unknownCommand(cmd, words)
 	}
-	help := cmd.CommandPath() + " --help"
+	help, why := cmd.CommandPath()+" --help", err.Error()
 	if missing, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		if near := diagnostic.Nearest(missing.GetSpecifiedName(), names); near != "" {
 			help = cmd.CommandPath() + " --" + near + "    or see: " + help
 		}
+		if missing.GetSpecifiedShortnames() != "" {
+			why = "unknown flag: -" + missing.GetSpecifiedName()
+		}
 	}
-	why := err.Error()
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		f := invalid.GetFlag()
 		why = fmt.Sprintf("--%s %q: %v", f.Name, invalid.GetValue(), errors.Unwrap(err))

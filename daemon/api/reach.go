@@ -33,11 +33,14 @@ func (c *Client) explain(ctx context.Context, purpose string, err error) error {
 	e := &Error{V: Version, Kind: Unreachable, What: "cannot " + purpose + ": cronringd does not answer on " + c.socket}
 	switch {
 	case c.remote:
-		e.Why = "the connection ended (" + cause(err) + "); what ssh had to say stands above"
-		e.Fix = "see that ssh gets there without a question, and that cronring is installed there"
+		e.Why = "the connection ended: see the message of ssh above"
+		e.Fix = "check that ssh connects without a prompt, and that cronring is installed there"
 	case errors.Is(err, fs.ErrNotExist):
 		e.Why = "there is no such socket (tried " + strings.Join(tried(c.socket), " and ") + "): the daemon is not running, or listens elsewhere"
 		e.Fix = c.howToStart() + "    or name its socket: --socket PATH"
+	case errors.Is(err, syscall.ECONNREFUSED) && !isSocket(c.socket):
+		e.Why = "it is not a socket"
+		e.Fix = "name the socket of the daemon: --socket PATH"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		e.Why = "the socket exists, but no process listens: the daemon has ended"
 		e.Fix = c.howToStart() + "    or: systemctl status cronring"
@@ -68,6 +71,11 @@ func tried(socket string) []string {
 		return []string{SystemSocket, socket}
 	}
 	return []string{socket}
+}
+
+func isSocket(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().Type() == fs.ModeSocket
 }
 
 // howToStart is the command that starts the daemon of this socket.

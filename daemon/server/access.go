@@ -31,7 +31,7 @@ func (s *Server) access(ctx context.Context, c *call.Call) error {
 		answer.Operates += count(p.May(call.Operate, c.View.Entry(i)))
 	}
 	if ref := c.Query.Get("job"); ref != "" {
-		i, err := s.find.Only(ctx, c, "access", ref)
+		i, err := s.find.Only(ctx, c, "access --job", ref)
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/budget"
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/hub"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
@@ -126,6 +127,7 @@ func TestOutputEndsAfterGap(t *testing.T) {
 
 func TestClientSaysWhyNobodyAnswers(t *testing.T) {
 	dir := t.TempDir()
+	filetest.Write(t, dir+"/file", "", 0o600)
 	w := newWorld(t, etlCrontab)
 	l, err := Listen(dir + "/gone")
 	if err != nil {
@@ -141,6 +143,7 @@ func TestClientSaysWhyNobodyAnswers(t *testing.T) {
 	}{
 		{dir + "/never", "there is no such socket", api.Unreachable},
 		{dir + "/gone", "no process listens", api.Unreachable},
+		{dir + "/file", "it is not a socket", api.Unreachable},
 		{dir + "/" + strings.Repeat("a", 200), "at most 107 bytes", api.Usage},
 	} {
 		_, err := api.Dial(test.socket).Status(context.Background())

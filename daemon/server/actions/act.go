@@ -97,7 +97,7 @@ func stopOf(c *call.Call, r api.StopRequest) (how event.Stop, err error) {
 	}
 	if r.Signal != "" {
 		if how.Signal, err = option.ParseSignal(r.Signal); err != nil {
-			return how, call.BadRequest("cannot stop with the signal "+display.Quote(r.Signal), err.Error())
+			return how, call.BadRequest("cannot stop with the signal "+display.Quote(r.Signal), "expected one of "+strings.Join(option.SignalNames(), ", "))
 		}
 	}
 	return how, nil

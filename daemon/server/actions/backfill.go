@@ -162,7 +162,7 @@ func (s *Actor) backfillBy(ctx context.Context, b job.Backfill) (job.Backfill, e
 func (s *Actor) ListBackfills(ctx context.Context, c *call.Call) error {
 	of := store.Of{Limit: backfillRows, User: c.OnlyUser()}
 	if refs := c.Query["job"]; len(refs) > 0 {
-		numbers, err := s.find.Resolve(ctx, c, "list the backfills of", refs)
+		numbers, err := s.find.Resolve(ctx, c, "backfill list", refs)
 		if err != nil {
 			return err
 		}

@@ -33,11 +33,11 @@ func (s *Actor) ListDead(ctx context.Context, c *call.Call) error {
 
 // Redrive runs dead letters again.
 func (s *Actor) Redrive(ctx context.Context, c *call.Call) error {
-	letters, err := s.named(ctx, c, "redrive")
+	letters, err := s.named(ctx, c, "dead retry")
 	if err != nil {
 		return err
 	}
-	runs, err := s.runAgain(ctx, c, "redrive", letters)
+	runs, err := s.runAgain(ctx, c, "dead retry", letters)
 	if err != nil {
 		return err
 	}
@@ -59,12 +59,12 @@ func (s *Actor) runAgain(ctx context.Context, c *call.Call, verb string, letters
 
 // Drop discards dead letters.
 func (s *Actor) Drop(ctx context.Context, c *call.Call) error {
-	letters, err := s.named(ctx, c, "drop")
+	letters, err := s.named(ctx, c, "dead drop")
 	if err != nil {
 		return err
 	}
 	dropped := []api.DeadLetter{}
-	err = s.eachDeadLetter(ctx, c, "drop", letters, func(l api.DeadLetter) (event.Event, error) {
+	err = s.eachDeadLetter(ctx, c, "dead drop", letters, func(l api.DeadLetter) (event.Event, error) {
 		return event.Bury{Dead: l.Run, By: c.Peer.String()}, nil
 	}, func(l api.DeadLetter, _ effect.Answer) { dropped = append(dropped, l) })
 	if err != nil {
@@ -114,7 +114,7 @@ func (s *Actor) named(ctx context.Context, c *call.Call, verb string) ([]api.Dea
 		return nil, err
 	}
 	if len(r.Refs) > 0 == r.All {
-		return nil, call.BadRequest("cannot "+verb+": name runs or jobs, or say all", "neither was named, or both were")
+		return nil, call.BadRequest("cannot "+lookup.Doing(verb)+" dead letters: name runs or jobs, or say all", "neither was named, or both were")
 	}
 	var found []api.DeadLetter
 	if r.All {
@@ -204,7 +204,7 @@ func apiDeadLetter(l store.DeadLetter) api.DeadLetter {
 
 func noDeadLetter(verb, what string) *api.Error {
 	return &api.Error{
-		Kind: api.NotFound, What: fmt.Sprintf("cannot %s %s: it is not among the dead letters", verb, what),
+		Kind: api.NotFound, What: fmt.Sprintf("cannot %s %s: it is not among the dead letters", lookup.Doing(verb), what),
 		Why: "only runs that failed for good under on-exhausted=dead are, until they are run again or discarded", Fix: "cronring dead list",
 	}
 }

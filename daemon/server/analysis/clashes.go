@@ -25,7 +25,7 @@ func (s *Analyst) Clashes(ctx context.Context, c *call.Call) error {
 	if err != nil {
 		return err
 	}
-	jobs, err := s.find.Requested(ctx, c, "clashes")
+	jobs, err := s.find.Requested(ctx, c, "report clashes")
 	if err != nil {
 		return err
 	}

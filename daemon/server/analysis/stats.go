@@ -111,7 +111,7 @@ func zoneOf(name string) *time.Location {
 // choose finds the requested jobs. For admins who request all, jobs that are no longer installed
 // count too.
 func (t *tally) choose(ctx context.Context) error {
-	jobs, err := t.s.find.Requested(ctx, t.c, "stats")
+	jobs, err := t.s.find.Requested(ctx, t.c, "report stats")
 	if err != nil {
 		return err
 	}

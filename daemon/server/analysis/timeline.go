@@ -30,7 +30,7 @@ func (s *Analyst) Timeline(ctx context.Context, c *call.Call) error {
 	if err != nil {
 		return err
 	}
-	jobs, err := s.find.Resolve(ctx, c, "timeline", c.Query["job"])
+	jobs, err := s.find.Resolve(ctx, c, "report timeline", c.Query["job"])
 	if err != nil {
 		return err
 	}

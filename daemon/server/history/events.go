@@ -35,7 +35,7 @@ func (s *Reader) wanted(ctx context.Context, c *call.Call) (func(job.ID) bool, e
 	now := map[job.ID]bool{}
 	var globs []lookup.JobRef
 	for _, text := range refs {
-		found, err := s.find.ResolveOne(ctx, c, "events", text)
+		found, err := s.find.ResolveOne(ctx, c, "report events", text)
 		if err != nil {
 			return nil, err
 		}

@@ -22,7 +22,7 @@ var holding = []string{
 
 // Environment answers with what the next run of a job would find if it started now.
 func (s *Informer) Environment(ctx context.Context, c *call.Call) error {
-	i, err := s.find.Only(ctx, c, "env", c.Query.Get("job"))
+	i, err := s.find.Only(ctx, c, "config env", c.Query.Get("job"))
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ func (s *Informer) Graph(ctx context.Context, c *call.Call) error {
 	g := newWeb(c)
 	chosen := g.jobs
 	if refs := c.Query["job"]; len(refs) > 0 {
-		asked, err := s.find.Resolve(ctx, c, "see the graph of", refs)
+		asked, err := s.find.Resolve(ctx, c, "report graph", refs)
 		if err != nil {
 			return err
 		}

@@ -23,7 +23,7 @@ type Values interface {
 
 // memory returns the job of a reference and its user: saved state belongs to the user.
 func (s *Informer) memory(ctx context.Context, c *call.Call, ref string) (job.ID, string, error) {
-	i, err := s.find.Only(ctx, c, "state", ref)
+	i, err := s.find.Only(ctx, c, "state list --job", ref)
 	if err != nil {
 		return "", "", err
 	}

@@ -262,11 +262,11 @@ func Doing(command string) string {
 		return "acknowledge a failure of"
 	case "ack --undo":
 		return "take back an acknowledgement of"
-	case "stats":
+	case "report stats":
 		return "sum up the runs of"
-	case "timeline":
+	case "report timeline":
 		return "draw the time line of"
-	case "clashes":
+	case "report clashes":
 		return "find clashes of"
 	case "why":
 		return "explain"
@@ -276,10 +276,22 @@ func Doing(command string) string {
 		return "read the output of"
 	case "history":
 		return "list the runs of"
-	case "events":
+	case "report events":
 		return "follow"
-	case "state":
+	case "report graph":
+		return "draw the graph of"
+	case "backfill list":
+		return "list the backfills of"
+	case "state list --job":
 		return "reach the state of"
+	case "config env":
+		return "show the environment of"
+	case "access --job":
+		return "explain the access to"
+	case "dead retry":
+		return "retry"
+	case "dead drop":
+		return "drop"
 	}
 	return command
 }
