@@ -74,7 +74,12 @@ func checkFlags(cmd *cobra.Command) error {
 	if err == nil {
 		return nil
 	}
-	return UsageError("read the flags of \""+cmd.CommandPath()+"\"", err.Error(), cmd.CommandPath()+" --help")
+	why := err.Error()
+	if _, set, ok := strings.Cut(why, "none of the others can be; ["); ok { // cobra's words
+		set, _, _ = strings.Cut(set, "]")
+		why = "--" + strings.ReplaceAll(set, " ", " and --") + " exclude each other"
+	}
+	return UsageError("read the flags of \""+cmd.CommandPath()+"\"", why, cmd.CommandPath()+" --help")
 }
 
 // The exit codes that are not those of an api.Kind. 125 and 130 are those of
