@@ -125,6 +125,7 @@ func New(o Options) (*Ring, error) {
 		return held.Owner
 	}
 	r.table = holders.New(o.ID, limits)
+	r.table.Started = o.Started
 	r.own = meta.Meta{
 		Name: o.Name, Version: o.Version, Weight: o.Weight,
 		Labels: o.Labels, Keys: keys.Fingerprints(o.Keys), Rules: o.Rules,

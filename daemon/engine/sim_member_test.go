@@ -74,6 +74,7 @@ func (n *simMember) reportDouble(to *simMember, own holders.Mark) {
 func (n *simMember) remember() {
 	before := n.table
 	n.table = holders.New(n.id, holders.DefaultLimits)
+	n.table.Started = uint32(n.life)
 	if before == nil {
 		return
 	}

@@ -133,8 +133,9 @@ type simRing struct {
 	granted map[exchange.Occurrence]grantOf // the voters' ledger
 	tokens  uint64
 	voters  int
-	delays  func([]holders.Claim) time.Duration // of the voters' answer to claims; nil: none
-	loses   func(*simMember) bool               // the voters' answers to a member; nil: one of ten
+	delays  func([]holders.Claim) time.Duration             // of the voters' answer to claims; nil: none
+	late    func(*simMember, []holders.Claim) time.Duration // how long claims take to the voters; nil: a moment
+	loses   func(*simMember) bool                           // the voters' answers to a member; nil: one of ten
 
 	texts     []crontabText // the texts that all members have, or will have soon
 	version   int           // of texts
@@ -266,6 +267,7 @@ type grantOf struct {
 	of    exchange.Occurrence
 	entry job.Key // for which it was claimed
 	by    string
+	life  uint32 // the latest one of that member in its claims
 	token uint64
 	at    time.Time       // time of the claim
 	saw   map[string]bool // members that the claimant saw then

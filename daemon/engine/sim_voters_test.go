@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,10 +21,18 @@ func (n *simMember) vote(claims []holders.Claim) {
 		return
 	}
 	alive, life := n.views[claims[0].Occurrence], n.life
-	s.in(time.Duration(1+s.rng.IntN(300))*time.Millisecond, func() {
+	gone := make([]bool, len(claims))
+	for i, c := range claims {
+		gone[i] = c.From != "" && (!alive[c.From] || n.table.GaveUp(c.Occurrence, c.From))
+	}
+	late := time.Duration(0)
+	if s.late != nil {
+		late = s.late(n, claims)
+	}
+	s.in(late+time.Duration(1+s.rng.IntN(300))*time.Millisecond, func() {
 		grants := make([]grantOf, len(claims))
 		for i, c := range claims {
-			grants[i] = n.grant(c, alive, life)
+			grants[i] = n.grant(c, gone[i], alive, life)
 		}
 		if n.life != life { // nobody waits for the answer
 			return
@@ -51,8 +60,9 @@ func (n *simMember) postpone(claims []holders.Claim) {
 }
 
 // grant returns the voters' decision on a claim that this member made in a life while it saw the
-// members in alive.
-func (n *simMember) grant(c holders.Claim, alive map[string]bool, life int) grantOf {
+// members in alive. gone reports whether it knew then that the member named by the claim was dead or had
+// given the occurrence up.
+func (n *simMember) grant(c holders.Claim, gone bool, alive map[string]bool, life int) grantOf {
 	s, o := n.sim, c.Occurrence
 	at, entry := o, n.meta.held[o.Key]
 	g, ok := s.granted[o]
@@ -60,12 +70,16 @@ func (n *simMember) grant(c holders.Claim, alive map[string]bool, life int) gran
 		at = n.apart(o)
 		g, ok = s.granted[at]
 	}
-	if !ok || c.Again && c.From == g.by && (!alive[g.by] || n.table.GaveUp(o, g.by)) {
+	if ok && g.by == n.id {
+		g.life = max(g.life, uint32(life))
+		s.granted[at] = g
+	}
+	if !ok || c.Again && c.From == g.by && gone && (c.GaveUp == 0 || g.life <= c.GaveUp) {
 		s.tokens++
 		if ok {
 			entry = g.entry // a rerun under another entry leaves this one's as run
 		}
-		g = grantOf{of: o, entry: entry, by: n.id, token: s.tokens, at: s.now, saw: alive}
+		g = grantOf{of: o, entry: entry, by: n.id, life: uint32(life), token: s.tokens, at: s.now, saw: alive}
 		s.granted[at] = g
 		s.died[o] = s.died[o] || !n.up || n.life != life
 	}
@@ -168,5 +182,40 @@ func TestCrashLosesNoOlderClaimInFlight(t *testing.T) {
 	s.run(time.Minute)
 	if len(s.starts[older]) != 1 || len(s.starts[newer]) != 1 || s.starts[older][0].at.After(s.starts[newer][0].at) {
 		t.Errorf("the occurrences ran %d and %d times, want once each, and the older one first\n%s", len(s.starts[older]), len(s.starts[newer]), s.story.String())
+	}
+}
+
+// TestLateClaimGetsNothingThatWasTakenBack delays the claim of a member for an occurrence that another one
+// could not start. Meanwhile that one is restarted, and takes the occurrence back from a third member, which
+// could not start it either.
+func TestLateClaimGetsNothingThatWasTakenBack(t *testing.T) {
+	s := newStrictRing(t, 30)
+	s.texts[0].text = strings.Replace(s.texts[0].text, " host=m0", "", 1)
+	s.breaks = rand.New(rand.NewPCG(17, 3))
+	o := exchange.OccurrenceOf(keyIn("one"), s.begun.Add(30*time.Second))
+	s.loses = func(*simMember) bool { return false }
+	arrived := false
+	s.late = func(n *simMember, claims []holders.Claim) time.Duration {
+		if claims[0].Occurrence != o || claims[0].From == "" || arrived {
+			return 0
+		}
+		arrived, n.broken = true, false // only the first claim after the owner's is late
+		return 25 * time.Second
+	}
+	s.run(20 * time.Second)
+	for _, n := range s.nodes {
+		n.edit(s.texts, 1)
+		n.broken = true
+	}
+	for s.handed == 0 && s.now.Sub(s.begun) < time.Minute {
+		s.run(time.Millisecond)
+	}
+	owner := s.of(s.granted[o].by)
+	s.run(500 * time.Millisecond) // the others know that the owner gave it up
+	owner.kill(time.Second)
+	owner.broken = false
+	s.run(28 * time.Second)
+	if len(s.starts[o]) != 1 || s.handed != 2 {
+		t.Errorf("the occurrence ran %d times after %d hand-overs, want once after two\n%s", len(s.starts[o]), s.handed, s.story.String())
 	}
 }

@@ -37,6 +37,7 @@ type Member struct {
 	config         config.Ring
 	dir            string
 	id             string
+	started        uint32 // when this daemon was started, see holders.Mark
 	link           *link.Link
 	members        *gossip.Ring
 	claims         *claims.Ring                  // belongs to the loop's goroutine
@@ -67,7 +68,7 @@ func New(o Options) (*Member, error) {
 	c := o.Config
 	r := &Member{
 		log: o.Log, config: c, claims: claims.New(), dir: filepath.Join(o.State, "ring"),
-		left: make(chan struct{}, 1), ready: make(chan struct{}),
+		left: make(chan struct{}, 1), ready: make(chan struct{}), started: uint32(time.Now().Unix()),
 	}
 	if err := os.Mkdir(r.dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return nil, err
@@ -89,7 +90,7 @@ func New(o Options) (*Member, error) {
 		return nil, err
 	}
 	if r.members, err = gossip.New(gossip.Options{
-		Ring: c.Name, ID: r.id, Name: c.Node(), Version: o.Version, Bind: c.Listen(), Advertise: c.Advertise,
+		Ring: c.Name, ID: r.id, Name: c.Node(), Version: o.Version, Started: r.started, Bind: c.Listen(), Advertise: c.Advertise,
 		Streams: func() (net.Listener, error) {
 			if _, err := port.bind(); err != nil {
 				return nil, err

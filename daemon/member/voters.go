@@ -110,7 +110,7 @@ func (r *Member) declare(ctx context.Context, ids []string, done chan struct{}) 
 		return
 	}
 	voters, err := ledger.New(ledger.Options{
-		ID: r.id, Voters: ids, Dir: filepath.Join(r.dir, "ledger"), Link: r.link, Addr: r.linkOf, IsGone: r.isGone,
+		ID: r.id, Started: r.started, Voters: ids, Dir: filepath.Join(r.dir, "ledger"), Link: r.link, Addr: r.linkOf, IsGone: r.isGone,
 		Holding: r.members.Holding, Foreign: r.members.IsForeign, ClockIsSure: r.members.ClockIsSure, Log: r.log,
 	})
 	if err != nil {

@@ -262,7 +262,7 @@ func (r *Ring) send(c *claim, ledger bool) {
 	r.enter(c, asked)
 	q := holders.Claim{Occurrence: c.Occurrence, Again: c.again, Ledger: ledger}
 	if c.orphan != nil {
-		q.From = c.orphan.Member
+		q.From, q.GaveUp = c.orphan.Member, c.orphan.Started
 	}
 	r.emit(q)
 }

@@ -45,6 +45,7 @@ type Claim struct {
 	// this one before it was suspended or restarted.
 	Again  bool
 	From   string // that member, unless it is this one
+	GaveUp uint32 // when the daemon of From was started that gave it up, see Mark; 0: From is dead
 	Ledger bool   // the voters must grant it
 }
 

@@ -24,6 +24,7 @@ type Mark struct {
 	Lost       uint8  // number of attempts that were made because the process of the previous one vanished
 	Run        int64  // ID of the run on that member; 0: none yet, or it was skipped
 	GivenUp    bool   // the member left with it Taken, or could not start it: it never begins it
+	Started    uint32 // with GivenUp: when the member's daemon was started, in seconds since 1970; 0: unknown
 }
 
 // Grant is the decision on a claim.
@@ -110,6 +111,8 @@ const ahead = time.Minute
 // Table contains the holders of occurrences, as far as one member knows. It is not safe for concurrent use. Its Limits bound
 // its size.
 type Table struct {
+	Started uint32 // when this member's daemon was started, see Mark
+
 	self    name
 	limits  Limits
 	entries map[exchange.Occurrence]*entry
@@ -153,8 +156,9 @@ type state struct {
 	phase      exchange.Phase // 0: not taken
 	lost       uint8
 	vanished   bool
-	orphan     bool // its member has died since it reported this state
-	givenUp    bool // see Mark; it is an orphan, too
+	orphan     bool   // its member has died since it reported this state
+	givenUp    bool   // see Mark; it is an orphan, too
+	started    uint32 // see Mark
 }
 
 // givenUpStep is the step of a mark with GivenUp, after which its member does not begin another attempt.
@@ -239,7 +243,7 @@ func (e *entry) release() {
 func mark(o exchange.Occurrence, s *state) Mark {
 	return Mark{
 		Occurrence: o, Member: s.member.Value(), Generation: s.generation, Phase: s.phase,
-		Vanished: s.vanished, Attempt: s.attempt, Lost: s.lost, Run: s.run, GivenUp: s.givenUp,
+		Vanished: s.vanished, Attempt: s.attempt, Lost: s.lost, Run: s.run, GivenUp: s.givenUp, Started: s.started,
 	}
 }
 
@@ -277,11 +281,11 @@ func (r *Table) Progress(s exchange.Progress, now time.Time) (Mark, Changes) {
 	}
 	switch {
 	case s.GivenUp && mine.phase < exchange.Over:
-		*mine = state{member: r.self, generation: mine.generation, phase: exchange.Taken, attempt: s.Attempt, lost: s.Lost, orphan: true, givenUp: true}
+		*mine = state{member: r.self, generation: mine.generation, phase: exchange.Taken, attempt: s.Attempt, lost: s.Lost, orphan: true, givenUp: true, started: r.Started}
 		r.triedBy(o, e, r.self)
 	case step(s.Phase, attempt) > mine.step():
 		mine.member, mine.phase, mine.vanished, mine.orphan, mine.givenUp = r.self, s.Phase, s.Vanished, false, false
-		mine.attempt, mine.lost = attempt, max(mine.lost, s.Lost)
+		mine.attempt, mine.lost, mine.started = attempt, max(mine.lost, s.Lost), 0
 		if s.Run != 0 {
 			mine.run = s.Run
 		}
@@ -323,7 +327,7 @@ func (r *Table) learn(m *Mark, now time.Time, news *Changes) {
 	o := m.Occurrence
 	s := state{
 		member: unique.Make(m.Member), run: m.Run, generation: m.Generation, phase: m.Phase,
-		vanished: m.Vanished, attempt: m.Attempt, lost: m.Lost, orphan: m.GivenUp, givenUp: m.GivenUp,
+		vanished: m.Vanished, attempt: m.Attempt, lost: m.Lost, orphan: m.GivenUp, givenUp: m.GivenUp, started: m.Started,
 	}
 	if s.phase == 0 || r.tooFar(o.Due, now) {
 		return

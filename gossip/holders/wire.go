@@ -141,7 +141,11 @@ func appendState(b []byte, members *wire.Members, m *Mark) []byte {
 		phase |= givenUpBit
 	}
 	b = binary.AppendUvarint(append(b, m.Generation, phase), uint64(m.Attempt))
-	return binary.AppendUvarint(append(b, m.Lost), uint64(m.Run))
+	b = binary.AppendUvarint(append(b, m.Lost), uint64(m.Run))
+	if m.GivenUp {
+		b = binary.BigEndian.AppendUint32(b, m.Started)
+	}
+	return b
 }
 
 // decoder reads an item of a message.
@@ -182,6 +186,9 @@ func (d *decoder) state(m *Mark) {
 	m.Attempt = uint16(d.Number(math.MaxUint16))
 	m.Lost = d.Uint8()
 	m.Run = int64(d.Uvarint())
+	if m.GivenUp {
+		m.Started = d.Uint32()
+	}
 	d.Check(m.Generation <= lastGeneration && m.Phase >= exchange.Taken && m.Phase <= exchange.Over && (!m.Vanished || m.Phase > exchange.Taken) && (!m.GivenUp || m.Phase == exchange.Taken))
 	d.Check(uint16(m.Lost) <= m.Attempt && m.Run >= 0)
 }

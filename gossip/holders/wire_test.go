@@ -16,7 +16,7 @@ var sampleMarks = []Mark{
 	{Occurrence: exchange.Occurrence{Key: numbered(math.MaxUint64), Due: math.MaxInt64}, Member: "node-2", Generation: 3, Phase: exchange.Over, Vanished: true, Attempt: 513, Lost: 3, Run: 9},
 	{Occurrence: exchange.Occurrence{Key: numbered(5), Due: 6}, Member: "b", Phase: exchange.Begun, Attempt: 2, Run: 7},
 	{Occurrence: exchange.Occurrence{Key: numbered(3), Due: 4}, Member: "a", Phase: exchange.Begun, Vanished: true, Attempt: 1, Run: math.MaxInt64},
-	{Occurrence: exchange.Occurrence{Key: numbered(7), Due: 8}, Member: "b", Phase: exchange.Taken, Attempt: 1, GivenUp: true},
+	{Occurrence: exchange.Occurrence{Key: numbered(7), Due: 8}, Member: "b", Phase: exchange.Taken, Attempt: 1, GivenUp: true, Started: 9},
 }
 
 func TestWireRoundTrips(t *testing.T) {

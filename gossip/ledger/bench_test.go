@@ -122,7 +122,7 @@ func BenchmarkFailover(b *testing.B) {
 func BenchmarkSnapshot(b *testing.B) {
 	g := newGrants()
 	for n := range uint64(mostGrants) {
-		g.apply(n+1, entry{time: noon.UnixNano(), batches: []batch{{"some-member", []claim{at(n, noon.Add(time.Duration(n%1440)*time.Minute))}}}})
+		g.apply(n+1, entry{time: noon.UnixNano(), batches: []batch{{"some-member", 0, []claim{at(n, noon.Add(time.Duration(n%1440)*time.Minute))}}}})
 	}
 	for b.Loop() {
 		if err := g.freeze().encode(new(discard)); err != nil {

@@ -21,8 +21,8 @@ import (
 // An occurrence that was granted to this member before is granted again, with a greater token.
 // If the claim has Again set, an occurrence of another member is granted, provided that this
 // is the member named by From, and that this host sees it as gone or has its mark of giving the
-// occurrence up. A refused occurrence
-// without a holder is too old.
+// occurrence up. What that member was granted after a later start than in GaveUp is refused. A
+// refused occurrence without a holder is too old.
 //
 // An occurrence that was granted for another entry is claimed under a key of its own, if its
 // holder's claims do not count here, see Options.Foreign.
@@ -38,7 +38,7 @@ func (l *Ledger) Claim(ctx context.Context, claims []holders.Claim) []holders.Cl
 
 // claim claims as many occurrences as an entry holds.
 func (l *Ledger) claim(ctx context.Context, claims []holders.Claim) []holders.Claimed {
-	b := batch{claimant: l.o.ID}
+	b := batch{claimant: l.o.ID, started: l.o.Started}
 	results := make([]result, len(claims))
 	for i, c := range claims {
 		one := l.claimOf(c.Occurrence)
@@ -58,7 +58,7 @@ func (l *Ledger) claim(ctx context.Context, claims []holders.Claim) []holders.Cl
 	})
 	l.repeat(ctx, b, results, func(i int) (claim, bool) {
 		r, c := results[i], b.claims[i]
-		c.from = r.by
+		c.from, c.gaveUp = r.by, claims[i].GaveUp
 		return c, claims[i].Again && r.grant == holders.Refused && r.by != "" && r.by == claims[i].From && l.o.IsGone(ctx, r.by, claims[i].Occurrence)
 	})
 	answers := make([]holders.Claimed, len(claims))
@@ -82,7 +82,7 @@ func (l *Ledger) claimOf(o exchange.Occurrence) claim {
 // repeat sends the claims of a batch for which change returns true, in the form that change
 // returns, and replaces their results. Without an answer these are Unknown.
 func (l *Ledger) repeat(ctx context.Context, b batch, results []result, change func(i int) (claim, bool)) {
-	next := batch{claimant: b.claimant}
+	next := batch{claimant: b.claimant, started: b.started}
 	var which []int
 	for i := range b.claims {
 		if c, ok := change(i); ok {

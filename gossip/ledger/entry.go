@@ -21,21 +21,23 @@ const (
 
 // The versions of the formats on disk and in messages.
 const (
-	entryForm    = 5
-	requestForm  = 5
+	entryForm    = 6
+	requestForm  = 6
 	answerForm   = 3
-	snapshotForm = 5
+	snapshotForm = 6
 	formerForm   = 2 // of entries and snapshots of version 0.7.0: without entry hashes and owners, and with former keys
 )
 
 // claim is one occurrence that a member claims. The occurrence may be taken from the member
-// in from, because the claimant sees that member as gone.
+// in from, because the claimant sees that member as gone. If it gave the occurrence up, what it
+// was granted after its next start is not taken from it: the claim may arrive long after that.
 type claim struct {
 	exchange.Occurrence
 	entry  job.Key // the hash of the claimant's entry; zero: unknown
 	former uint64  // the key of the job in version 0.7.0, see catalog.FormerKey; 0: unknown
 	owner  uint64  // hash of the user in whose crontab the job is: voters may not have the job; 0: unknown
 	from   string
+	gaveUp uint32 // when the daemon of from was started that gave it up; 0: that member is dead
 }
 
 // apart returns the claim under a key that only claims for the same entry have. It is for an
@@ -49,6 +51,7 @@ func (c claim) apart() claim {
 // batch is a list of claims of one member.
 type batch struct {
 	claimant string
+	started  uint32 // when its daemon was started; 0: unknown
 	claims   []claim
 }
 
@@ -82,7 +85,7 @@ func (e entry) encode() []byte {
 }
 
 func (c batch) appendTo(b []byte) []byte {
-	b = wire.AppendText(b, c.claimant)
+	b = binary.BigEndian.AppendUint32(wire.AppendText(b, c.claimant), c.started)
 	b = binary.AppendUvarint(b, uint64(len(c.claims)))
 	for _, claim := range c.claims {
 		b = append(b, claim.Key[:]...)
@@ -90,7 +93,7 @@ func (c batch) appendTo(b []byte) []byte {
 		b = append(b, claim.entry[:]...)
 		b = binary.BigEndian.AppendUint64(b, claim.former)
 		b = binary.BigEndian.AppendUint64(b, claim.owner)
-		b = wire.AppendText(b, claim.from)
+		b = binary.BigEndian.AppendUint32(wire.AppendText(b, claim.from), claim.gaveUp)
 	}
 	return b
 }
@@ -199,6 +202,9 @@ func decodeAnswer(b []byte) (answer, error) {
 // readBatch reads what batch.append wrote, in one of the formats.
 func readBatch(r *wire.Reader, form byte) batch {
 	c := batch{claimant: r.Member()}
+	if form != formerForm {
+		c.started = r.Uint32()
+	}
 	for range r.Count(mostClaims, 1) {
 		var one claim
 		if form == formerForm {
@@ -210,6 +216,8 @@ func readBatch(r *wire.Reader, form byte) batch {
 		one.from = r.MemberOrNone()
 		if form == formerForm {
 			r.Uint8() // an option that no longer exists
+		} else {
+			one.gaveUp = r.Uint32()
 		}
 		if r.Err() != nil {
 			break

@@ -47,7 +47,7 @@ func formerEntry(e entry) []byte {
 
 // FuzzEntry holds what is read to what is written, in any order.
 func FuzzEntry(f *testing.F) {
-	e := entry{time: 7, batches: []batch{{"a", []claim{{exchange.Occurrence{Key: numbered(1), Due: -2}, numbered(5), 6, 7, ""}, {Occurrence: exchange.Occurrence{Key: numbered(3), Due: 4}, from: "b"}}}, {"c", nil}}}
+	e := entry{time: 7, batches: []batch{{"a", 8, []claim{{exchange.Occurrence{Key: numbered(1), Due: -2}, numbered(5), 6, 7, "", 0}, {Occurrence: exchange.Occurrence{Key: numbered(3), Due: 4}, from: "b", gaveUp: 9}}}, {"c", 0, nil}}}
 	whole := e.encode()
 	f.Add(whole[:len(whole)-4])
 	f.Add(entry{}.encode())
@@ -70,7 +70,7 @@ func FuzzEntry(f *testing.F) {
 }
 
 func FuzzRequest(f *testing.F) {
-	f.Add(request{true, newestToken{9, 2}, batch{"a", []claim{{exchange.Occurrence{Key: numbered(1), Due: 2}, numbered(5), 6, 7, "b"}}}}.encode())
+	f.Add(request{true, newestToken{9, 2}, batch{"a", 8, []claim{{exchange.Occurrence{Key: numbered(1), Due: 2}, numbered(5), 6, 7, "b", 9}}}}.encode())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		q, err := decodeRequest(b)
 		if err != nil {
@@ -113,7 +113,7 @@ func FuzzHello(f *testing.F) {
 
 func FuzzSnapshot(f *testing.F) {
 	g := newGrants()
-	g.apply(1, entry{time: noon.UnixNano(), batches: []batch{{"a", []claim{at(1, noon), at(2, noon)}}, {"b", []claim{at(3, noon.AddDate(0, 0, 1))}}}})
+	g.apply(1, entry{time: noon.UnixNano(), batches: []batch{{"a", 0, []claim{at(1, noon), at(2, noon)}}, {"b", 0, []claim{at(3, noon.AddDate(0, 0, 1))}}}})
 	g.floors[7] = g.order[1]
 	var b bytes.Buffer
 	if err := g.freeze().encode(&b); err != nil {

@@ -51,10 +51,11 @@ type bucket struct {
 }
 
 type grant struct {
-	by    unique.Handle[string]
-	index uint64  // the token: the index of the newest entry that granted it, plus base
-	entry job.Key // the hash of the entry in the claim; zero: unknown
-	owner uint64  // as in the claim
+	by      unique.Handle[string]
+	index   uint64  // the token: the index of the newest entry that granted it, plus base
+	entry   job.Key // the hash of the entry in the claim; zero: unknown
+	owner   uint64  // as in the claim
+	started uint32  // the latest start of the member's daemon in its claims, see batch
 }
 
 func newGrants() *grants {
@@ -83,7 +84,7 @@ func (g *grants) apply(index uint64, e entry) [][]result {
 		by := unique.Make(b.claimant)
 		all[i] = make([]result, len(b.claims))
 		for j, c := range b.claims {
-			all[i][j] = g.claim(index, by, c)
+			all[i][j] = g.claim(index, by, b.started, c)
 		}
 	}
 	g.time = e.time
@@ -91,7 +92,7 @@ func (g *grants) apply(index uint64, e entry) [][]result {
 	return all
 }
 
-func (g *grants) claim(index uint64, by unique.Handle[string], c claim) result {
+func (g *grants) claim(index uint64, by unique.Handle[string], started uint32, c claim) result {
 	minute := minuteOf(c.Due)
 	if minute < g.floorOf(c.owner) {
 		return result{grant: holders.Refused}
@@ -100,14 +101,14 @@ func (g *grants) claim(index uint64, by unique.Handle[string], c claim) result {
 	switch {
 	case !ok:
 	case had.by == by: // with the token of the newest claim, whose run starts now
-		had.index = index
+		had.index, had.started = index, max(had.started, started)
 		g.set(minute, c.Occurrence, had)
 		return result{grant: holders.Granted, token: index, term: g.term}
-	case had.index == index, had.by.Value() != c.from:
+	case had.index == index, had.by.Value() != c.from, c.gaveUp > 0 && had.started > c.gaveUp:
 		other := had.entry != c.entry && had.entry != job.Key{} && c.entry != job.Key{}
 		return result{grant: holders.Refused, by: had.by.Value(), other: other}
 	}
-	to := grant{by: by, index: index, entry: c.entry, owner: c.owner}
+	to := grant{by: by, index: index, entry: c.entry, owner: c.owner, started: started}
 	if ok {
 		to.owner = had.owner
 	}
@@ -290,7 +291,7 @@ func (i image) encode(w io.Writer) error {
 			b = binary.AppendUvarint(b, uint64(o.Due-minute*bucketSpan))
 			b = append(b, g.entry[:]...)
 			b = binary.BigEndian.AppendUint64(b, g.owner)
-			b = binary.AppendUvarint(b, g.index)
+			b = binary.AppendUvarint(binary.BigEndian.AppendUint32(b, g.started), g.index)
 			b = members.Append(b, g.by.Value())
 			if _, err := out.Write(b); err != nil {
 				return fmt.Errorf("write snapshot: %w", err)
@@ -340,15 +341,16 @@ func (d *snapshotReader) bucket(g *grants) {
 	for ; size > 0 && d.Err() == nil; size-- {
 		var key, entry job.Key
 		var offset, owner uint64
+		var started uint32
 		if d.form == formerForm {
 			key, offset = catalog.FormerKey(d.Uint64()), d.Uvarint()
 		} else {
-			key, offset, entry, owner = d.Key(), d.Uvarint(), d.Key(), d.Uint64()
+			key, offset, entry, owner, started = d.Key(), d.Uvarint(), d.Key(), d.Uint64(), d.Uint32()
 		}
 		d.Check(offset < uint64(bucketSpan))
 		floor, has := g.floors[owner]
 		d.Check(!has || minute >= floor)
-		had := grant{index: d.Uvarint(), entry: entry, owner: owner}
+		had := grant{index: d.Uvarint(), entry: entry, owner: owner, started: started}
 		if d.form == formerForm {
 			d.Uint8() // an option that no longer exists
 		}

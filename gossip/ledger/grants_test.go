@@ -20,7 +20,12 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // one has grants decide a single claim.
 func (g *grants) one(index uint64, now time.Time, by string, c claim) result {
-	return g.apply(index, entry{time: now.UnixNano(), batches: []batch{{by, []claim{c}}}})[0][0]
+	return g.oneOf(index, now, by, 0, c)
+}
+
+// oneOf is one for a claim of a daemon that was started at a time.
+func (g *grants) oneOf(index uint64, now time.Time, by string, started uint32, c claim) result {
+	return g.apply(index, entry{time: now.UnixNano(), batches: []batch{{by, started, []claim{c}}}})[0][0]
 }
 
 func at(key uint64, due time.Time) claim {
@@ -58,6 +63,45 @@ func TestGrantsDecide(t *testing.T) {
 	}
 }
 
+// TestLateClaimGetsNothingThatWasTakenBack: a gave an occurrence up, and so did c after it, and a took it
+// back after it was restarted. A claim that was sent before takes it from a only if a is dead, or has given
+// it up again.
+func TestLateClaimGetsNothingThatWasTakenBack(t *testing.T) {
+	g := newGrants()
+	c := at(1, noon)
+	from := func(member string, gaveUp uint32) claim {
+		return claim{Occurrence: c.Occurrence, from: member, gaveUp: gaveUp}
+	}
+	for i, s := range []struct {
+		by      string
+		started uint32
+		c       claim
+		want    holders.Grant
+	}{
+		{"a", 100, c, holders.Granted},
+		{"c", 50, from("a", 100), holders.Granted},
+		{"a", 200, from("c", 50), holders.Granted},
+		{"b", 60, from("a", 100), holders.Refused},
+		{"a", 100, c, holders.Granted}, // sent before it was restarted
+		{"b", 60, from("a", 100), holders.Refused},
+		{"b", 60, from("a", 200), holders.Granted},
+		{"a", 200, from("b", 60), holders.Granted},
+		{"b", 60, from("a", 0), holders.Granted},
+	} {
+		if got := g.oneOf(uint64(i+1), noon, s.by, s.started, s.c); got.grant != s.want {
+			t.Errorf("step %d, %s claims %+v: got %+v, want %d", i+1, s.by, s.c, got, s.want)
+		}
+		var b bytes.Buffer
+		if err := g.freeze().encode(&b); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		if g, err = decodeGrants(&b); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestRerunKeepsTheEntryOfTheFirstGrant: a member whose entry was edited runs an occurrence
 // again. The members with the first entry, which has run, do not claim it apart.
 func TestRerunKeepsTheEntryOfTheFirstGrant(t *testing.T) {
@@ -77,7 +121,7 @@ func TestRerunKeepsTheEntryOfTheFirstGrant(t *testing.T) {
 // first.
 func TestGrantsOfOneEntryHaveOneHolder(t *testing.T) {
 	c := at(1, noon)
-	got := newGrants().apply(1, entry{time: noon.UnixNano(), batches: []batch{{"a", []claim{c}}, {"b", []claim{{Occurrence: c.Occurrence, from: "a"}}}}})
+	got := newGrants().apply(1, entry{time: noon.UnixNano(), batches: []batch{{"a", 0, []claim{c}}, {"b", 0, []claim{{Occurrence: c.Occurrence, from: "a"}}}}})
 	want := [][]result{{{holders.Granted, "", 1, false, 0}}, {{holders.Refused, "a", 0, false, 0}}}
 	if d := cmp.Diff(want, got, cmp.AllowUnexported(result{})); d != "" {
 		t.Error(d)
@@ -117,7 +161,7 @@ func TestGrantsKeepWhatAWrongClockCallsOld(t *testing.T) {
 	}
 	for _, due := range []int64{math.MinInt64, math.MaxInt64} {
 		g := newGrants()
-		g.apply(1, entry{time: due, batches: []batch{{"a", []claim{{Occurrence: exchange.Occurrence{Key: numbered(1), Due: due}}}}}})
+		g.apply(1, entry{time: due, batches: []batch{{"a", 0, []claim{{Occurrence: exchange.Occurrence{Key: numbered(1), Due: due}}}}}})
 		if g.count != 1 {
 			t.Errorf("due %d: got %d grants, want one", due, g.count)
 		}
@@ -230,7 +274,7 @@ func TestMachineThatCannotFollowGrantsNothing(t *testing.T) {
 	} {
 		var failed error
 		m := &machine{fail: func(err error) { failed = err }, grants: newGrants()}
-		good := entry{time: noon.UnixNano(), batches: []batch{{"a", []claim{at(1, noon)}}}}.encode()
+		good := entry{time: noon.UnixNano(), batches: []batch{{"a", 0, []claim{at(1, noon)}}}}.encode()
 		if _, ok := m.Apply(logOf(1, good)).([][]result); !ok {
 			t.Fatal("a good entry was not applied")
 		}
@@ -249,12 +293,12 @@ func TestMachineThatCannotFollowGrantsNothing(t *testing.T) {
 func TestClaimsFarAheadReachNoLog(t *testing.T) {
 	now := time.Now()
 	for ahead, want := range map[time.Duration]bool{-time.Hour: false, holders.MaxSkew: false, time.Minute: true, 2 * time.Hour: true} {
-		if got := (batch{"a", []claim{at(1, now), at(2, now.Add(ahead))}}).isAhead(now); got != want {
+		if got := (batch{"a", 0, []claim{at(1, now), at(2, now.Add(ahead))}}).isAhead(now); got != want {
 			t.Errorf("due in %v: got %v, want %v", ahead, got, want)
 		}
 	}
 	leader := &voter{ledger: &Ledger{o: Options{ClockIsSure: func() bool { return true }}}}
-	if _, err := leader.propose(t.Context(), batch{"a", []claim{at(1, now.Add(24*time.Hour))}}); err != errAhead {
+	if _, err := leader.propose(t.Context(), batch{"a", 0, []claim{at(1, now.Add(24*time.Hour))}}); err != errAhead {
 		t.Errorf("claimed for tomorrow: got %v, want %v", err, errAhead)
 	}
 }

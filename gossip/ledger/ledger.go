@@ -49,11 +49,12 @@ const (
 
 // Options configure a ledger.
 type Options struct {
-	ID     string
-	Voters []string // the same on all members, by ID
-	Dir    string   // of the log, if this member is a voter, and of nothing else
-	Link   *link.Link
-	Addr   func(member string) (addr string, ok bool) // returns the address of a member's link
+	ID      string
+	Started uint32   // when this daemon was started, in seconds since 1970
+	Voters  []string // the same on all members, by ID
+	Dir     string   // of the log, if this member is a voter, and of nothing else
+	Link    *link.Link
+	Addr    func(member string) (addr string, ok bool) // returns the address of a member's link
 	// IsGone reports whether another member is known to be dead, to have left, or to have given up the occurrence.
 	IsGone func(ctx context.Context, member string, o exchange.Occurrence) bool
 	// Holding returns this member's entry of a job; zero: it has none.

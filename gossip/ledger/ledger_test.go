@@ -198,7 +198,7 @@ func TestClaimIsOfWhoSendsIt(t *testing.T) {
 	withRing(t, three, []string{"d"}, func(t *testing.T, r *testRing) {
 		leader := r.leader()
 		for _, forwarded := range []bool{false, true} {
-			forged := request{forwarded, newestToken{}, batch{"a", []claim{at(1, time.Now())}}}
+			forged := request{forwarded, newestToken{}, batch{"a", 0, []claim{at(1, time.Now())}}}
 			if forged.claimant == leader {
 				forged.claimant = "b"
 			}
@@ -651,4 +651,24 @@ func (r *testRing) disturb(random *rand.Rand) {
 			r.start(leader)
 		}
 	}
+}
+
+// TestWhatAMemberTookBackIsNotGivenUp: a member is granted an occurrence again after it was restarted. That
+// it gave the occurrence up before does not count any longer.
+func TestWhatAMemberTookBackIsNotGivenUp(t *testing.T) {
+	withRing(t, three, []string{"d", "e"}, func(t *testing.T, r *testRing) {
+		r.leader()
+		c := claimsOf(1)[0]
+		r.want(r.claim("d", c), holders.Granted, "")
+		gaveUp := r.get("d").o.Started
+		r.leave("d")
+		r.start("d")
+		r.want(r.claim("d", c), holders.Granted, "")
+		again := r.get("d").o.Started
+		r.leave("d")
+		c.Again, c.From, c.GaveUp = true, "d", gaveUp
+		r.want(r.claim("e", c), holders.Refused, "d")
+		c.GaveUp = again
+		r.want(r.claim("e", c), holders.Granted, "")
+	})
 }

@@ -79,7 +79,7 @@ func (r *testRing) start(id string) *member {
 		r.t.Fatal(err)
 	}
 	l, err := New(Options{
-		ID: id, Voters: r.voters, Dir: filepath.Join(r.dir, id), Link: carrier, Log: quiet,
+		ID: id, Started: uint32(time.Now().Unix()), Voters: r.voters, Dir: filepath.Join(r.dir, id), Link: carrier, Log: quiet,
 		Addr:    func(id string) (string, bool) { return id, true },
 		IsGone:  func(_ context.Context, id string, _ exchange.Occurrence) bool { return r.get(id) == nil },
 		Holding: func(key job.Key) catalog.Holding { return r.holding(id, key) },
