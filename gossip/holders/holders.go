@@ -353,6 +353,9 @@ func (r *Table) learn(m *Mark, now time.Time, news *Changes) {
 	if e.holder().phase == 0 {
 		news.Others = append(news.Others, o)
 	}
+	if s.givenUp { // the attempts of this member count, too
+		s.attempt, s.lost = max(s.attempt, e.mine.attempt), max(s.lost, e.mine.lost)
+	}
 	e.theirs, e.changed = s, now.UnixNano()
 	if s.generation >= e.askedIn {
 		e.asked, e.lostTo = nobody, nobody
@@ -369,7 +372,7 @@ func (r *Table) learn(m *Mark, now time.Time, news *Changes) {
 	}
 	kept := r.entries[o] == e // otherwise it could be given up again and again: nobody would know who tried it
 	if (r.dead[s.member] || s.givenUp && kept) && s.phase < exchange.Over && !e.ran() {
-		news.Orphans = append(news.Orphans, Report{Mark: *m, Tried: r.triedOf(o)})
+		news.Orphans = append(news.Orphans, Report{Mark: mark(o, &s), Tried: r.triedOf(o)})
 	}
 }
 

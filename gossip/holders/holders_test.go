@@ -531,3 +531,21 @@ func TestGivenUpWithoutSpaceIsNoOrphan(t *testing.T) {
 		want(t, "orphans", len(r.Learn([]Mark{given}, noon).Orphans), orphans)
 	}
 }
+
+// TestGivenUpElsewhereKeepsTheAttempts: a run of this member waits for its third attempt, or was lost.
+// Members that did not see it took the occurrence over, and could not start it.
+func TestGivenUpElsewhereKeepsTheAttempts(t *testing.T) {
+	for _, p := range []exchange.Progress{{Phase: exchange.Taken}, {Phase: exchange.Begun, Run: 8}, {Phase: exchange.Over, Vanished: true, Run: 8}} {
+		r, o := New("a", DefaultLimits), due(1, 0)
+		r.claimAlone(o)
+		r.Progress(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Attempt: 1, Run: 7}, noon)
+		p.Occurrence, p.Attempt, p.Lost = o, 2, 1
+		r.Progress(p, noon)
+		given := Mark{Occurrence: o, Member: "b", Generation: 1, Phase: exchange.Taken, GivenUp: true, Started: 9}
+		orphans := r.Learn([]Mark{given}, noon).Orphans
+		given.Attempt, given.Lost = 2, 1
+		want(t, "orphans", orphans, []Report{{Mark: given, Tried: []string{"b"}}})
+		q, _ := r.Ask(o, true, []string{"b"}, noon)
+		want(t, "question", q, Question{Occurrence: o, Serial: 1, Generation: 2, Phase: exchange.Taken, Attempt: 3})
+	}
+}
