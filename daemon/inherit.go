@@ -240,7 +240,7 @@ func (l *loop) printed(h *handed.Run) []job.Chunk {
 func (l *loop) remember(memory store.Restored, in inheritance) {
 	now := l.clock.Now()
 	state := engine.State{
-		Marks: memory.Marks, Live: memory.Live, Holds: memory.Holds, Known: memory.Known,
+		Marks: memory.Marks, Live: memory.Live, Handed: memory.Handed, Holds: memory.Holds, Known: memory.Known,
 		NextRun: memory.NextRun, Era: memory.Era, LastSeen: memory.LastSeen,
 		Booted:    memory.BootID != l.boot,
 		Summaries: memory.Summaries, Backfills: memory.Backfills, Ran: memory.Ran, NextBackfill: memory.NextBackfill,

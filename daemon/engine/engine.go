@@ -31,6 +31,7 @@ const stepSize = 32
 type State struct {
 	Marks     []job.Mark
 	Live      []job.Run // runs that had not ended
+	Handed    []job.Run // runs that could not start and were handed over to other members
 	Holds     job.Holds
 	Known     []effect.Known
 	NextRun   job.RunID

@@ -358,6 +358,24 @@ func (e *Engine) handOver(r *live.Run) {
 	e.ring.send(p)
 }
 
+// handedTime is how long after a run was handed over a restarted daemon checks that another member has
+// its occurrence.
+const handedTime = 5 * time.Minute
+
+// handOverAgain hands over a run that could not start before the daemon was restarted, so that this member
+// does not try it again, and records it as failed if no other one takes it.
+func (e *Engine) handOverAgain(old job.Run) {
+	r := &live.Run{Run: old}
+	slot, ok := e.jobs.Find(old.Job)
+	if !ok || !live.IsOf(r, e.jobs.Entry(slot).User()) || e.now.Wall.Sub(old.Ended) > handedTime {
+		return
+	}
+	r.Options, r.Zone = e.jobs.Options(slot), e.jobs.Entry(slot).Zone().Location()
+	if r.IsShared() && e.ring.mode != event.NoRing {
+		e.handOver(r)
+	}
+}
+
 // reclaim makes a run that has not begun wait until the ring permits it again. It reports
 // false if the run needs no permit.
 func (e *Engine) reclaim(r *live.Run) (waits bool) {

@@ -40,6 +40,9 @@ func (e *Engine) restore() {
 			e.lose(r)
 		}
 	}
+	for _, r := range memory.Handed {
+		e.handOverAgain(r)
+	}
 	e.followAll()
 	e.freed = slices.Sorted(maps.Keys(e.byJob))
 	e.startNext()

@@ -167,6 +167,7 @@ func (h *simHost) start() {
 		Holds: maps.Clone(h.store.Holds), Stamps: maps.Clone(h.store.Stamps), Known: h.store.Known(), NextRun: h.store.NextRun,
 		Marks:     slices.Collect(maps.Values(h.store.Marks)),
 		Live:      slices.SortedFunc(maps.Values(h.store.Live), func(a, b job.Run) int { return int(a.ID - b.ID) }),
+		Handed:    slices.SortedFunc(slices.Values(h.store.Handed()), func(a, b job.Run) int { return int(a.ID - b.ID) }),
 		Summaries: slices.Collect(maps.Values(h.store.Summaries)),
 		Backfills: slices.SortedFunc(maps.Values(h.store.Backfills), func(a, b job.Backfill) int { return int(a.ID - b.ID) }),
 		Ran:       h.store.RanInBackfills(), NextBackfill: h.store.NextBackfill,

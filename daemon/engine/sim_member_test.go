@@ -80,7 +80,7 @@ func (n *simMember) remember() {
 	}
 	n.table.Advance(n.saved, n.clock())
 	for _, o := range slices.SortedFunc(maps.Keys(n.stored), exchange.Occurrence.Compare) {
-		if m, ok := before.Own(o); ok {
+		if m, ok := before.Own(o); ok && !m.GivenUp {
 			n.table.Progress(exchange.Progress{Occurrence: o, Phase: m.Phase, Vanished: m.Vanished, Attempt: m.Attempt, Lost: m.Lost, Run: m.Run}, n.clock())
 		}
 	}

@@ -167,11 +167,11 @@ type givenUp struct {
 	by string
 }
 
-// unstarted is an attempt at an occurrence in a life of a member.
+// unstarted is an attempt at an occurrence on a member.
 type unstarted struct {
 	exchange.Occurrence
-	node          *simMember
-	life, attempt int
+	node    *simMember
+	attempt int
 }
 
 func newSimRing(t *testing.T, rng *rand.Rand, now time.Time) *simRing {
@@ -503,7 +503,7 @@ func (n *simMember) begin(s effect.Start) {
 
 // fail makes a run end before its command ran. Sometimes it has a process for a moment.
 func (n *simMember) fail(o exchange.Occurrence, r *job.Run) {
-	key := unstarted{o, n, n.life, r.Attempt}
+	key := unstarted{o, n, r.Attempt}
 	if n.sim.tries[key] {
 		n.sim.t.Errorf("%s tried attempt %d of the occurrence of %s twice", n.id, r.Attempt, o.Time())
 	}

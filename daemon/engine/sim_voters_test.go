@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/engine/exchange"
+	"github.com/cronring/cronring/daemon/engine/memorystore"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/holders"
 )
@@ -185,23 +186,10 @@ func TestCrashLosesNoOlderClaimInFlight(t *testing.T) {
 	}
 }
 
-// TestLateClaimGetsNothingThatWasTakenBack delays the claim of a member for an occurrence that another one
-// could not start. Meanwhile that one is restarted, and takes the occurrence back from a third member, which
-// could not start it either.
-func TestLateClaimGetsNothingThatWasTakenBack(t *testing.T) {
-	s := newStrictRing(t, 30)
+// handOver lets no member start anything, and runs the ring until one has handed an occurrence over.
+func (s *simRing) handOver() (owner *simMember, o exchange.Occurrence) {
 	s.texts[0].text = strings.Replace(s.texts[0].text, " host=m0", "", 1)
 	s.breaks = rand.New(rand.NewPCG(17, 3))
-	o := exchange.OccurrenceOf(keyIn("one"), s.begun.Add(30*time.Second))
-	s.loses = func(*simMember) bool { return false }
-	arrived := false
-	s.late = func(n *simMember, claims []holders.Claim) time.Duration {
-		if claims[0].Occurrence != o || claims[0].From == "" || arrived {
-			return 0
-		}
-		arrived, n.broken = true, false // only the first claim after the owner's is late
-		return 25 * time.Second
-	}
 	s.run(20 * time.Second)
 	for _, n := range s.nodes {
 		n.edit(s.texts, 1)
@@ -210,10 +198,49 @@ func TestLateClaimGetsNothingThatWasTakenBack(t *testing.T) {
 	for s.handed == 0 && s.now.Sub(s.begun) < time.Minute {
 		s.run(time.Millisecond)
 	}
-	owner := s.of(s.granted[o].by)
-	s.run(500 * time.Millisecond) // the others know that the owner gave it up
+	for x := range s.tries {
+		owner, o = x.node, x.Occurrence
+	}
+	return owner, o
+}
+
+// TestRestartKeepsWhatCouldNotStart restarts a member that handed an occurrence over. The others died before
+// one of them took it, and so it counts as failed there.
+func TestRestartKeepsWhatCouldNotStart(t *testing.T) {
+	s := newStrictRing(t, 30)
+	s.voters = 1
+	owner, o := s.handOver()
+	for _, n := range s.nodes {
+		if n != owner {
+			n.kill(time.Minute)
+		}
+	}
 	owner.kill(time.Second)
 	owner.broken = false
+	s.run(20 * time.Second)
+	if owner != s.nodes[0] || s.unbegun[o] != owner || len(s.starts[o]) > 0 {
+		t.Errorf("the occurrence counts as failed on %v and ran %d times, want it failed on %s\n%s", s.unbegun[o], len(s.starts[o]), owner.id, s.story.String())
+	}
+}
+
+// TestLateClaimGetsNothingThatWasTakenBack delays the claim of a member for an occurrence that another one
+// could not start. Meanwhile that one is restarted with an empty history, and takes the occurrence back from
+// a third member, which could not start it either.
+func TestLateClaimGetsNothingThatWasTakenBack(t *testing.T) {
+	s := newStrictRing(t, 30)
+	s.loses = func(*simMember) bool { return false }
+	arrived := false
+	s.late = func(n *simMember, claims []holders.Claim) time.Duration {
+		if claims[0].From == "" || arrived {
+			return 0
+		}
+		arrived, n.broken = true, false // only the first claim after the owner's is late
+		return 25 * time.Second
+	}
+	owner, o := s.handOver()
+	s.run(500 * time.Millisecond) // the others receive that
+	owner.kill(time.Second)
+	owner.broken, owner.store = false, memorystore.New()
 	s.run(28 * time.Second)
 	if len(s.starts[o]) != 1 || s.handed != 2 {
 		t.Errorf("the occurrence ran %d times after %d hand-overs, want once after two\n%s", len(s.starts[o]), s.handed, s.story.String())

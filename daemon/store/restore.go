@@ -18,6 +18,7 @@ import (
 type Restored struct {
 	Marks     []job.Mark
 	Live      []job.Run // queued, waiting, decided or running when last seen; oldest first
+	Handed    []job.Run // of the newest runs those that could not start and were handed over, and that no run followed here
 	Holds     job.Holds
 	Known     []effect.Known
 	Summaries []job.Summary // the last changed are last
@@ -34,6 +35,9 @@ type Restored struct {
 	Ran          map[int64]map[int64]job.Verdict // of each of them by ID; see Store.Ran
 	NextBackfill int64                           // the first unused number
 }
+
+// mostHanded limits the runs among which those that were handed over are searched.
+const mostHanded = 1000
 
 // Restore reads what the engine starts from.
 func (s *Store) Restore(ctx context.Context) (Restored, error) {
@@ -58,7 +62,12 @@ func (s *Store) Restore(ctx context.Context) (Restored, error) {
 			return r, fmt.Errorf("read history: %w", err)
 		}
 	}
-	r.Live, err = s.runs(ctx, "WHERE "+database.Live+" ORDER BY run.id")
+	if r.Live, err = s.runs(ctx, "WHERE "+database.Live+" ORDER BY run.id"); err != nil {
+		return r, err
+	}
+	r.Handed, err = s.runs(ctx, `WHERE run.id > ? AND state = 'ended' AND reason = ?
+		AND NOT EXISTS (SELECT 1 FROM run AS next WHERE next.id > run.id AND next.job = run.job AND next.due = run.due)
+		ORDER BY run.id`, r.NextRun-mostHanded, job.HandedOver)
 	return r, err
 }
 

@@ -69,6 +69,27 @@ func TestRestoreGivesWhatWasCommitted(t *testing.T) {
 	})
 }
 
+// TestRestoreFindsWhatWasHandedOver: of the occurrences of a job, one was handed over because it could not
+// start, one failed after that, one was handed over before it began, and one failed without that.
+func TestRestoreFindsWhatWasHandedOver(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	end := func(id job.RunID, minute int, reason job.Reason) job.Record {
+		r := ended(id, "a", noon.Add(time.Duration(minute)*time.Minute), 0)
+		r.Run.Outcome, r.Run.Reason, r.Reason = job.Outcome{Kind: job.NotStarted}, reason, reason
+		return r
+	}
+	waiting := *decided(4, "a", noon.Add(3*time.Minute)).Run
+	waiting.State, waiting.Reason = job.RunDropped, job.HandedOver
+	handed, next := end(1, 1, job.HandedOver), end(3, 2, "")
+	next.Kind = job.Ended
+	commit(t, s, Batch{Era: 7, BootID: "boot-1", Records: []job.Record{
+		handed, end(2, 2, job.HandedOver), next, recordOf(job.Dropped, "", waiting), end(5, 4, ""),
+	}})
+	s = reopen(t, s, dir)
+	same(t, "handed over", restore(t, s).Handed, []job.Run{*handed.Run})
+}
+
 func TestRestoreKeepsThePausesOfEachAccount(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)

@@ -91,6 +91,24 @@ func (s *Store) Known() []effect.Known {
 // Runs returns the runs in the records of a job, one for each record.
 func (s *Store) Runs(id job.ID) []job.Run { return s.runs[id] }
 
+// Handed returns the ended runs that were handed over, and that no run of the same occurrence followed.
+func (s *Store) Handed() (handed []job.Run) {
+	for _, all := range s.runs {
+		newest := map[int64]job.Run{}
+		for _, r := range all {
+			if due := r.Due.UnixNano(); r.ID >= newest[due].ID {
+				newest[due] = r
+			}
+		}
+		for _, r := range newest {
+			if r.State == job.RunEnded && r.Reason == job.HandedOver {
+				handed = append(handed, r)
+			}
+		}
+	}
+	return handed
+}
+
 // RanIn returns the verdicts of the occurrences of a job in a range, by their newest runs.
 func (s *Store) RanIn(id job.ID, from, to time.Time) map[int64]job.Verdict {
 	ran := map[int64]job.Verdict{}
