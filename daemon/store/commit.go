@@ -32,7 +32,12 @@ func (s *statements) prepare(ctx context.Context, w *database.Writer) error {
 	}{
 		{&s.mark, "UPDATE job SET due = ?2, era = ?3 WHERE n = ?1 AND (due IS NULL OR (era, due) < (?3, ?2))"},
 		{&s.occurrence, `INSERT INTO occurrence (due, job, era, first, count, at, decision, reason, detail, run, user)
-			VALUES (?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING`},
+			VALUES (?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET first = excluded.first, count = excluded.count, at = excluded.at,
+			decision = excluded.decision, reason = excluded.reason, detail = excluded.detail, run = excluded.run, user = excluded.user
+			WHERE excluded.run IS NOT NULL AND (
+				SELECT state IN ('ended', 'dropped') AND run.reason IN ('handed-over', 'other-member') FROM run
+				WHERE run.job = occurrence.job AND run.id >= occurrence.run AND run.due = occurrence.due AND run.era = occurrence.era
+				ORDER BY run.id DESC LIMIT 1)`}, // what another member of a ring had can come back to this one
 		{&s.run, `INSERT INTO run (id, job, due, era, attempt, trigger, by, invocation, decided, user,
 			state, reason, not_before, started, ended, pid, outcome, code, signal, error,
 			verdict, cpu, memory, read, write, parents, backfill, lost, asked)

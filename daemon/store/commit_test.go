@@ -288,3 +288,53 @@ func TestCommitCutsTextsOfCrontabs(t *testing.T) {
 		t.Errorf("the texts have %d bytes, want at most %d", size, most)
 	}
 }
+
+// TestOccurrenceCanComeBack: other members of a ring can hand an occurrence to this one that it had before,
+// and it runs here if this member handed it over or dropped it then.
+func TestOccurrenceCanComeBack(t *testing.T) {
+	dropped := func(id job.RunID, due time.Time, reason job.Reason) job.Record {
+		run := *decided(id, "a", due).Run
+		run.Attempt, run.State, run.Reason = int(id), job.RunDropped, reason
+		return recordOf(job.Dropped, "", run)
+	}
+	for name, c := range map[string]struct {
+		before func(due time.Time) []job.Record
+		again  bool
+	}{
+		"handed over before it began": {func(due time.Time) []job.Record {
+			return []job.Record{decided(1, "a", due), dropped(1, due, job.HandedOver)}
+		}, true},
+		"another member had it": {func(due time.Time) []job.Record {
+			return []job.Record{decided(1, "a", due), dropped(1, due, job.OtherMember)}
+		}, true},
+		"its second attempt was given": {func(due time.Time) []job.Record {
+			return []job.Record{ended(1, "a", due, 1), dropped(2, due, job.OtherMember)}
+		}, true},
+		"it ran":               {func(due time.Time) []job.Record { return []job.Record{ended(1, "a", due, 0)} }, false},
+		"it is about to start": {func(due time.Time) []job.Record { return []job.Record{decided(1, "a", due)} }, false},
+		"it was dropped": {func(due time.Time) []job.Record {
+			return []job.Record{decided(1, "a", due), dropped(1, due, job.PastDeadline)}
+		}, false},
+		"it was skipped": {func(due time.Time) []job.Record { return []job.Record{skipped("a", due, job.Late)} }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, t.TempDir())
+			commit(t, s, Batch{Era: 7, BootID: "boot", Records: c.before(noon)})
+			again := Batch{At: noon, Era: 7, BootID: "boot", Records: []job.Record{decided(9, "a", noon)}}
+			var refused *DecidedError
+			if err := s.Commit(t.Context(), again); err != nil && !errors.As(err, &refused) {
+				t.Fatal(err)
+			}
+			if got := refused == nil; got != c.again {
+				t.Errorf("it can run again: %t, want %t", got, c.again)
+			}
+			if c.again {
+				commit(t, s, Batch{Era: 7, BootID: "boot", Records: []job.Record{ended(10, "a", noon.Add(time.Minute), 0)}})
+				again.Records[0] = decided(11, "a", noon)
+				if err := s.Commit(t.Context(), again); !errors.As(err, &refused) {
+					t.Errorf("a third time: got %v, want it refused", err)
+				}
+			}
+		})
+	}
+}
