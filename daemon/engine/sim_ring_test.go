@@ -79,12 +79,13 @@ func TestSimulationOfRings(t *testing.T) {
 //
 // In 21000024 and 7000173 some members can start nothing. In the first one, a member claims an occurrence
 // that was given up although a member that leaves has begun it. In the second one, a member takes over what
-// was given up beyond a partition, and forgets that it has made an attempt itself.
+// was given up beyond a partition, and forgets that it has made an attempt itself. In 7300185 a member is
+// killed before the others receive that it gave up what it had taken over.
 func TestSimulationOfRingsWithFoundFaults(t *testing.T) {
 	for _, s := range []uint64{1000003, 1004060, 700335, 500228, 1102319, 770189, 3006432, 3018111, 7000331, 7001404, 9000358, 9010098} {
 		simulateRing(t, s, false, false)
 	}
-	for _, s := range []uint64{21000024, 7000173} {
+	for _, s := range []uint64{21000024, 7000173, 7300185} {
 		simulateRing(t, s, true, false)
 	}
 }

@@ -300,7 +300,7 @@ func (r *Table) Progress(s exchange.Progress, now time.Time) (Mark, Changes) {
 func (r *Table) Abandon() { clear(r.claims) }
 
 // Learn applies marks from other members. A mark about this member itself is ignored, unless it
-// shows an occurrence that this one took and forgot in a restart.
+// shows an occurrence that this one took and forgot in a restart, or its generation.
 func (r *Table) Learn(marks []Mark, now time.Time) Changes {
 	var news Changes
 	for i := range marks {
@@ -335,6 +335,9 @@ func (r *Table) learn(m *Mark, now time.Time, news *Changes) {
 	if s.member == r.self {
 		if s.phase == exchange.Taken && r.cannotHaveBegun(o, now) {
 			news.Orphans = append(news.Orphans, Report{Mark: *m})
+		}
+		if e := r.entries[o]; e != nil && e.mine.givenUp && s.generation > e.mine.generation { // forgotten in a restart
+			e.mine.generation, e.changed = s.generation, now.UnixNano()
 		}
 		return
 	}

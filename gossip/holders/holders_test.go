@@ -549,3 +549,18 @@ func TestGivenUpElsewhereKeepsTheAttempts(t *testing.T) {
 		want(t, "question", q, Question{Occurrence: o, Serial: 1, Generation: 2, Phase: exchange.Taken, Attempt: 3})
 	}
 }
+
+// TestRestartedMemberLearnsItsGeneration: a member that was restarted gives up again what it took over and
+// could not start. It learns from others in which generation that was, and then they accept its mark.
+func TestRestartedMemberLearnsItsGeneration(t *testing.T) {
+	r, other, o := New("a", DefaultLimits), New("b", DefaultLimits), due(1, 0)
+	begun := Mark{Occurrence: o, Member: "a", Generation: 2, Phase: exchange.Begun, Attempt: 1, Run: 7}
+	other.Learn([]Mark{begun}, noon)
+	r.Progress(exchange.Progress{Occurrence: o, Phase: exchange.Taken, GivenUp: true}, noon)
+	r.Learn([]Mark{begun}, noon)
+	given := Mark{Occurrence: o, Member: "a", Generation: 2, Phase: exchange.Taken, GivenUp: true}
+	want(t, "its mark", r.ownMark(o), given)
+	want(t, "orphans of another member", other.Learn([]Mark{given}, noon).Orphans, []Report{{Mark: given, Tried: []string{"a"}}})
+	q, _ := r.Ask(o, true, []string{"b"}, noon)
+	want(t, "answer", other.Answer("a", q, noon), Answer{Occurrence: o, Serial: 1, Reply: Free})
+}
