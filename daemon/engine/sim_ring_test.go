@@ -222,7 +222,7 @@ func (s *simRing) nobodyFits(id job.ID, about time.Time) bool {
 		fit = math.MaxUint
 	}
 	for _, n := range s.nodes {
-		if n.broken {
+		if n.broken || n.rivals[keyIn(id)] {
 			fit &^= 1 << n.index
 		}
 	}
