@@ -138,7 +138,7 @@ func isDir(path string) (bool, error) {
 // eachName calls a function for each name in a directory, also after errors, and returns the first
 // error.
 func eachName(path string, do func(name string) error) error {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, unix.O_DIRECTORY, 0) // a pipe that has replaced it would wait for a writer
 	if err != nil {
 		return fmt.Errorf("cannot read %s: %w", path, errors.Unwrap(err))
 	}

@@ -1,6 +1,7 @@
 package watchfiles
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -426,5 +427,16 @@ func TestGlobs(t *testing.T) {
 		if got := matches(tt.pattern, tt.name); got != tt.want {
 			t.Errorf("%s and %s: got %v", tt.pattern, tt.name, got)
 		}
+	}
+}
+
+// TestPipeIsNoDirectory: a user can replace a directory by a pipe before it is read.
+func TestPipeIsNoDirectory(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pipe")
+	if err := unix.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := eachName(path, func(string) error { return nil }); !errors.Is(err, unix.ENOTDIR) {
+		t.Errorf("reading a pipe: got %v, want %v", err, unix.ENOTDIR)
 	}
 }
