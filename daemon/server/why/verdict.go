@@ -170,11 +170,11 @@ func (ev *evidence) facts(cross job.Step, again int) []string {
 			facts = append(facts, fmt.Sprintf("%d more occurrences are waiting", len(ev.waiting)-i))
 			break
 		}
-		until := ""
+		rest := ""
 		if r.State == job.RunWaiting && !r.NotBefore.IsZero() {
-			until = " until " + ev.stamp(r.NotBefore)
+			rest = " for another " + display.Length(max(0, r.NotBefore.Sub(ev.now)))
 		}
-		facts = append(facts, fmt.Sprintf("the occurrence of %s is waiting%s, as run %d: %s", ev.stamp(r.Due), until, r.ID, display.Clause(r.Reason.Sentence())))
+		facts = append(facts, fmt.Sprintf("the occurrence of %s is waiting%s, as run %d: %s", ev.stamp(r.Due), rest, r.ID, display.Clause(r.Reason.Sentence())))
 	}
 	if !ev.next.IsZero() && cross != job.StepSchedule {
 		facts = append(facts, fmt.Sprintf("the next one is %s, in %s", ev.stamp(ev.next), display.Length(ev.next.Sub(ev.now))))
