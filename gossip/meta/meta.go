@@ -34,7 +34,7 @@ const (
 // Any other change increases LeastVersion, too, and so does a change of rendezvous.Version: members
 // with an older format cannot be in one ring with this one, and are reported.
 const (
-	Version      = 8
+	Version      = 9
 	LeastVersion = 8
 )
 

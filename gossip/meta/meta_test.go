@@ -87,7 +87,7 @@ func TestMessagesOfALaterVersion(t *testing.T) {
 		t.Errorf("got %+v, %v, want %+v", got, err, m)
 	}
 	least := 1 + 1 + len(m.Name) + 1 + len(m.Version)
-	b[least]++
+	b[least] = Version + 1
 	if _, err := Decode(b); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("form %d", Version)) {
 		t.Errorf("that only later versions can read: got %v", err)
 	}
