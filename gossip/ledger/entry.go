@@ -21,23 +21,24 @@ const (
 
 // The versions of the formats on disk and in messages.
 const (
-	entryForm    = 6
-	requestForm  = 6
-	answerForm   = 3
-	snapshotForm = 6
-	formerForm   = 2 // of entries and snapshots of version 0.7.0: without entry hashes and owners, and with former keys
+	entryForm     = 6
+	requestForm   = 5
+	answerForm    = 3
+	snapshotForm  = 6
+	startlessForm = 5 // of entries and snapshots, and of batches in requests: without the starts of daemons
+	formerForm    = 2 // of entries and snapshots of version 0.7.0: without entry hashes and owners, and with former keys
 )
 
 // claim is one occurrence that a member claims. The occurrence may be taken from the member
-// in from, because the claimant sees that member as gone. If it gave the occurrence up, what it
-// was granted after its next start is not taken from it: the claim may arrive long after that.
+// in from, because the claimant sees that member as gone. A member that gave the occurrence up may
+// have taken it back after a restart. Then this claim, which can arrive late, does not take it.
 type claim struct {
 	exchange.Occurrence
 	entry  job.Key // the hash of the claimant's entry; zero: unknown
 	former uint64  // the key of the job in version 0.7.0, see catalog.FormerKey; 0: unknown
 	owner  uint64  // hash of the user in whose crontab the job is: voters may not have the job; 0: unknown
 	from   string
-	gaveUp uint32 // when the daemon of from was started that gave it up; 0: that member is dead
+	gaveUp uint32 // when the daemon of from was started that gave it up; 0: that member is dead, or its start is unknown, and later starts do not count
 }
 
 // apart returns the claim under a key that only claims for the same entry have. It is for an
@@ -79,13 +80,17 @@ func (e entry) encode() []byte {
 	b = binary.AppendUvarint(b, e.base)
 	b = binary.AppendUvarint(b, uint64(len(e.batches)))
 	for _, batch := range e.batches {
-		b = batch.appendTo(b)
+		b = batch.appendTo(b, entryForm)
 	}
 	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, crcTable))
 }
 
-func (c batch) appendTo(b []byte) []byte {
-	b = binary.BigEndian.AppendUint32(wire.AppendText(b, c.claimant), c.started)
+// appendTo writes a batch in entryForm or startlessForm.
+func (c batch) appendTo(b []byte, form byte) []byte {
+	b = wire.AppendText(b, c.claimant)
+	if form == entryForm {
+		b = binary.BigEndian.AppendUint32(b, c.started)
+	}
 	b = binary.AppendUvarint(b, uint64(len(c.claims)))
 	for _, claim := range c.claims {
 		b = append(b, claim.Key[:]...)
@@ -93,7 +98,10 @@ func (c batch) appendTo(b []byte) []byte {
 		b = append(b, claim.entry[:]...)
 		b = binary.BigEndian.AppendUint64(b, claim.former)
 		b = binary.BigEndian.AppendUint64(b, claim.owner)
-		b = binary.BigEndian.AppendUint32(wire.AppendText(b, claim.from), claim.gaveUp)
+		b = wire.AppendText(b, claim.from)
+		if form == entryForm {
+			b = binary.BigEndian.AppendUint32(b, claim.gaveUp)
+		}
 	}
 	return b
 }
@@ -108,7 +116,7 @@ func decodeEntry(b []byte) (entry, error) {
 	}
 	r := wire.NewReader(body)
 	form := r.Uint8()
-	if form != entryForm && form != formerForm {
+	if form != entryForm && form != startlessForm && form != formerForm {
 		return entry{}, fmt.Errorf("read entry: form %d is unknown", form)
 	}
 	e := entry{time: int64(r.Uint64())}
@@ -132,8 +140,14 @@ type request struct {
 	batch
 }
 
+// encode writes the starts of daemons at the end, where members of version 8 ignore them.
 func (q request) encode() []byte {
-	return q.appendTo(q.seen.appendTo(wire.AppendBool([]byte{requestForm}, q.forwarded)))
+	b := q.batch.appendTo(q.seen.appendTo(wire.AppendBool([]byte{requestForm}, q.forwarded)), startlessForm)
+	b = binary.BigEndian.AppendUint32(b, q.started)
+	for _, claim := range q.claims {
+		b = binary.BigEndian.AppendUint32(b, claim.gaveUp)
+	}
+	return b
 }
 
 // decodeRequest reads what encode wrote. It ignores additional bytes, which later versions may write.
@@ -142,7 +156,13 @@ func decodeRequest(b []byte) (request, error) {
 	if form := r.Uint8(); form != requestForm {
 		return request{}, fmt.Errorf("read claims: form %d is unknown", form)
 	}
-	q := request{forwarded: r.Bool(), seen: newestToken{r.Uint64(), r.Uint64()}, batch: readBatch(r, requestForm)}
+	q := request{forwarded: r.Bool(), seen: newestToken{r.Uint64(), r.Uint64()}, batch: readBatch(r, startlessForm)}
+	if r.More() { // members of version 8 write no starts
+		q.started = r.Uint32()
+		for i := range q.claims {
+			q.claims[i].gaveUp = r.Uint32()
+		}
+	}
 	return q, failed(r.Err(), "claims")
 }
 
@@ -202,7 +222,7 @@ func decodeAnswer(b []byte) (answer, error) {
 // readBatch reads what batch.append wrote, in one of the formats.
 func readBatch(r *wire.Reader, form byte) batch {
 	c := batch{claimant: r.Member()}
-	if form != formerForm {
+	if form == entryForm {
 		c.started = r.Uint32()
 	}
 	for range r.Count(mostClaims, 1) {
@@ -214,10 +234,11 @@ func readBatch(r *wire.Reader, form byte) batch {
 			one.entry, one.former, one.owner = r.Key(), r.Uint64(), r.Uint64()
 		}
 		one.from = r.MemberOrNone()
-		if form == formerForm {
-			r.Uint8() // an option that no longer exists
-		} else {
+		switch form {
+		case entryForm:
 			one.gaveUp = r.Uint32()
+		case formerForm:
+			r.Uint8() // an option that no longer exists
 		}
 		if r.Err() != nil {
 			break
