@@ -29,6 +29,7 @@ type testRing struct {
 
 	mu      sync.Mutex
 	members map[string]*member
+	starts  uint32
 	held    map[string]map[job.Key]catalog.Holding // by member
 	foreign func(asker, member string) (bool, error)
 }
@@ -78,8 +79,12 @@ func (r *testRing) start(id string) *member {
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	r.mu.Lock()
+	r.starts++
+	started := r.starts
+	r.mu.Unlock()
 	l, err := New(Options{
-		ID: id, Started: uint32(time.Now().Unix()), Voters: r.voters, Dir: filepath.Join(r.dir, id), Link: carrier, Log: quiet,
+		ID: id, Started: started, Voters: r.voters, Dir: filepath.Join(r.dir, id), Link: carrier, Log: quiet,
 		Addr:    func(id string) (string, bool) { return id, true },
 		IsGone:  func(_ context.Context, id string, _ exchange.Occurrence) bool { return r.get(id) == nil },
 		Holding: func(key job.Key) catalog.Holding { return r.holding(id, key) },
