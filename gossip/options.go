@@ -28,7 +28,7 @@ type Options struct {
 	ID        string // see Identity
 	Name      string // the host's
 	Version   string // of this program
-	Started   uint32 // when this daemon was started, in seconds since 1970
+	Started   uint32 // number of this daemon's start, see memory.NextStart
 	Bind      string // host:port, UDP and TCP
 	Advertise string // host or host:port at which others reach it, if it differs from Bind
 	Seeds     []string

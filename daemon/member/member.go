@@ -37,7 +37,7 @@ type Member struct {
 	config         config.Ring
 	dir            string
 	id             string
-	started        uint32 // when this daemon was started, see holders.Mark
+	started        uint32 // number of this start, see memory.NextStart
 	link           *link.Link
 	members        *gossip.Ring
 	claims         *claims.Ring                  // belongs to the loop's goroutine
@@ -68,7 +68,7 @@ func New(o Options) (*Member, error) {
 	c := o.Config
 	r := &Member{
 		log: o.Log, config: c, claims: claims.New(), dir: filepath.Join(o.State, "ring"),
-		left: make(chan struct{}, 1), ready: make(chan struct{}), started: uint32(time.Now().Unix()),
+		left: make(chan struct{}, 1), ready: make(chan struct{}),
 	}
 	if err := os.Mkdir(r.dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return nil, err
@@ -76,6 +76,9 @@ func New(o Options) (*Member, error) {
 	var err error
 	if r.id, err = memory.Identity(r.dir); err != nil {
 		return nil, err
+	}
+	if r.started, err = memory.NextStart(r.dir, time.Now()); err != nil {
+		o.Log.Warn("cannot keep the number of this start: if the clock is set back before the next start, a job can run twice", "error", err)
 	}
 	var ringKeys [][]byte
 	if c.KeyFile != "" {

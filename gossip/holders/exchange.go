@@ -45,7 +45,7 @@ type Claim struct {
 	// this one before it was suspended or restarted.
 	Again  bool
 	From   string // that member, unless it is this one
-	GaveUp uint32 // when the daemon of From was started that gave it up, see Mark; 0: From is dead, or its start is unknown, and later starts do not count
+	GaveUp uint32 // start of the daemon of From that gave it up, see Mark; 0: From is dead, or its start is unknown, and later starts do not count
 	Ledger bool   // the voters must grant it
 }
 

@@ -24,7 +24,7 @@ type Mark struct {
 	Lost       uint8  // number of attempts that were made because the process of the previous one vanished
 	Run        int64  // ID of the run on that member; 0: none yet, or it was skipped
 	GivenUp    bool   // the member left with it Taken, or could not start it: it never begins it
-	Started    uint32 // with GivenUp: when the member's daemon was started, in seconds since 1970; 0: unknown
+	Started    uint32 // with GivenUp: number of the start of the member's daemon, which grows; 0: unknown
 }
 
 // Grant is the decision on a claim.
@@ -111,7 +111,7 @@ const ahead = time.Minute
 // Table contains the holders of occurrences, as far as one member knows. It is not safe for concurrent use. Its Limits bound
 // its size.
 type Table struct {
-	Started uint32 // when this member's daemon was started, see Mark
+	Started uint32 // number of the start of this member's daemon, see Mark
 
 	self    name
 	limits  Limits

@@ -38,7 +38,7 @@ type claim struct {
 	former uint64  // the key of the job in version 0.7.0, see catalog.FormerKey; 0: unknown
 	owner  uint64  // hash of the user in whose crontab the job is: voters may not have the job; 0: unknown
 	from   string
-	gaveUp uint32 // when the daemon of from was started that gave it up; 0: that member is dead, or its start is unknown, and later starts do not count
+	gaveUp uint32 // start of the daemon of from that gave it up; 0: that member is dead, or its start is unknown, and later starts do not count
 }
 
 // apart returns the claim under a key that only claims for the same entry have. It is for an
@@ -52,7 +52,7 @@ func (c claim) apart() claim {
 // batch is a list of claims of one member.
 type batch struct {
 	claimant string
-	started  uint32 // when its daemon was started; 0: unknown
+	started  uint32 // number of its daemon's start; 0: unknown
 	claims   []claim
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/holders"
+	"github.com/cronring/cronring/gossip/memory"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -69,6 +70,15 @@ func TestGrantsDecide(t *testing.T) {
 func TestLateClaimGetsNothingThatWasTakenBack(t *testing.T) {
 	g := newGrants()
 	c := at(1, noon)
+	dir := t.TempDir()
+	first, err := memory.NextStart(dir, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, err := memory.NextStart(dir, noon.Add(-time.Hour)) // the clock was set back
+	if err != nil {
+		t.Fatal(err)
+	}
 	from := func(member string, gaveUp uint32) claim {
 		return claim{Occurrence: c.Occurrence, from: member, gaveUp: gaveUp}
 	}
@@ -78,14 +88,14 @@ func TestLateClaimGetsNothingThatWasTakenBack(t *testing.T) {
 		c       claim
 		want    holders.Grant
 	}{
-		{"a", 100, c, holders.Granted},
-		{"c", 50, from("a", 100), holders.Granted},
-		{"a", 200, from("c", 50), holders.Granted},
-		{"b", 60, from("a", 100), holders.Refused},
-		{"a", 100, c, holders.Granted}, // sent before it was restarted
-		{"b", 60, from("a", 100), holders.Refused},
-		{"b", 60, from("a", 200), holders.Granted},
-		{"a", 200, from("b", 60), holders.Granted},
+		{"a", first, c, holders.Granted},
+		{"c", 50, from("a", first), holders.Granted},
+		{"a", next, from("c", 50), holders.Granted},
+		{"b", 60, from("a", first), holders.Refused},
+		{"a", first, c, holders.Granted}, // sent before it was restarted
+		{"b", 60, from("a", first), holders.Refused},
+		{"b", 60, from("a", next), holders.Granted},
+		{"a", next, from("b", 60), holders.Granted},
 		{"b", 60, from("a", 0), holders.Granted},
 	} {
 		if got := g.oneOf(uint64(i+1), noon, s.by, s.started, s.c); got.grant != s.want {
@@ -95,7 +105,6 @@ func TestLateClaimGetsNothingThatWasTakenBack(t *testing.T) {
 		if err := g.freeze().encode(&b); err != nil {
 			t.Fatal(err)
 		}
-		var err error
 		if g, err = decodeGrants(&b); err != nil {
 			t.Fatal(err)
 		}

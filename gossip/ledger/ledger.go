@@ -50,7 +50,7 @@ const (
 // Options configure a ledger.
 type Options struct {
 	ID      string
-	Started uint32   // when this daemon was started, in seconds since 1970
+	Started uint32   // number of this daemon's start, see memory.NextStart
 	Voters  []string // the same on all members, by ID
 	Dir     string   // of the log, if this member is a voter, and of nothing else
 	Link    *link.Link

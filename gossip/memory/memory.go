@@ -1,5 +1,5 @@
-// Package memory owns the files in which a host keeps its ID, the last known members of its ring,
-// and the newest occurrences that they took.
+// Package memory owns the files in which a host keeps its ID, the number of its last start, the last
+// known members of its ring, and the newest occurrences that they took.
 package memory
 
 import (
@@ -13,6 +13,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -25,6 +26,7 @@ import (
 // Files in the state directory.
 const (
 	IDFile     = "ring-id"
+	startFile  = "ring-start"
 	peersFile  = "ring-peers.json"
 	newestFile = "ring-newest"
 )
@@ -64,6 +66,21 @@ func Identity(dir string) (string, error) {
 		return "", fmt.Errorf("read %s: %w", path, err)
 	}
 	return id, nil
+}
+
+// NextStart returns a number for this start of the daemon, and stores it. It is the time in seconds since
+// 1970, but greater than the number of the last start, also if the clock was set back. With an error the
+// number is valid, but the next start may not get a greater one if the clock is set back until then.
+func NextStart(dir string, now time.Time) (uint32, error) {
+	path, start := filepath.Join(dir, startFile), uint32(max(now.Unix(), 0))
+	b, err := readFile(path)
+	if last, wrong := strconv.ParseUint(strings.TrimSpace(string(b)), 10, 32); err == nil && wrong == nil {
+		start = max(start, uint32(last)+1)
+	}
+	if err := atomicfile.Write(path, fmt.Appendln(nil, start)); err != nil {
+		return start, fmt.Errorf("keep the number of this start: %w", err)
+	}
+	return start, nil
 }
 
 // Recall reads what Remember wrote. If it returns an error, the host can still join through the

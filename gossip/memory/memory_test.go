@@ -33,6 +33,28 @@ func TestIdentityStays(t *testing.T) {
 	}
 }
 
+func TestStartsGrow(t *testing.T) {
+	dir, now := t.TempDir(), time.Unix(1700000000, 0)
+	path := filepath.Join(dir, startFile)
+	next := func(what string, now time.Time, want uint32) {
+		t.Helper()
+		if got, err := NextStart(dir, now); got != want || err != nil {
+			t.Errorf("%s: got %d, %v, want %d", what, got, err, want)
+		}
+	}
+	next("the first start", now, 1700000000)
+	next("another one in this second", now, 1700000001)
+	next("after the clock was set back", now.Add(-time.Hour), 1700000002)
+	next("an hour later", now.Add(time.Hour), 1700003600)
+	for _, text := range []string{"", "x", "-1", "4294967295", "99999999999999999999"} {
+		filetest.Write(t, path, text, 0o600)
+		next("after a damaged file", now, 1700000000)
+	}
+	if got, err := NextStart(filepath.Join(dir, "missing"), now); got != 1700000000 || err == nil {
+		t.Errorf("without a directory: got %d, %v, want 1700000000 and an error", got, err)
+	}
+}
+
 func TestMemoryOfPeers(t *testing.T) {
 	dir := t.TempDir()
 	if m, err := Recall(dir); err != nil || len(m.Peers) > 0 {
