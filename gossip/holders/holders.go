@@ -356,8 +356,12 @@ func (r *Table) learn(m *Mark, now time.Time, news *Changes) {
 	if e.holder().phase == 0 {
 		news.Others = append(news.Others, o)
 	}
-	if s.givenUp { // the attempts of this member count, too
-		s.attempt, s.lost = max(s.attempt, e.mine.attempt), max(s.lost, e.mine.lost)
+	if s.givenUp { // the attempts of other members count, too
+		for _, had := range []*state{&e.mine, &e.theirs} {
+			if had.member != s.member {
+				s.attempt, s.lost = max(s.attempt, had.attempt), max(s.lost, had.lost)
+			}
+		}
 	}
 	e.theirs, e.changed = s, now.UnixNano()
 	if s.generation >= e.askedIn {

@@ -550,6 +550,19 @@ func TestGivenUpElsewhereKeepsTheAttempts(t *testing.T) {
 	}
 }
 
+// TestGivenUpKeepsTheAttemptsOfAThirdMember: b made attempts that c did not know when it took the occurrence
+// over and gave it up. Its own attempts are those of its newest mark.
+func TestGivenUpKeepsTheAttemptsOfAThirdMember(t *testing.T) {
+	for by, attempts := range map[string]uint16{"b": 1, "c": 2} {
+		r, o := New("a", DefaultLimits), due(1, 0)
+		r.Learn([]Mark{{Occurrence: o, Member: "b", Phase: exchange.Begun, Attempt: 2, Lost: 1, Run: 7}}, noon)
+		given := Mark{Occurrence: o, Member: by, Generation: 1, Phase: exchange.Taken, Attempt: 1, Lost: 1, GivenUp: true, Started: 9}
+		orphans := r.Learn([]Mark{given}, noon).Orphans
+		given.Attempt = attempts
+		want(t, "orphans of "+by, orphans, []Report{{Mark: given, Tried: []string{by}}})
+	}
+}
+
 // TestRestartedMemberLearnsItsGeneration: a member that was restarted gives up again what it took over and
 // could not start. It learns from others in which generation that was, and then they accept its mark.
 func TestRestartedMemberLearnsItsGeneration(t *testing.T) {
