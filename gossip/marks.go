@@ -51,35 +51,44 @@ type spread struct {
 // granted.
 func (r *Ring) Decided(answers []holders.Claimed) {
 	r.box.Post(func() {
-		var held []holders.Mark
+		var refused []holders.Claimed
 		for _, a := range answers {
 			switch {
 			case a.Grant == holders.Granted:
 				r.progress(exchange.Progress{Occurrence: a.Occurrence, Phase: exchange.Taken})
 			case a.Grant == holders.Refused && a.By != "":
-				held = append(held, holders.Mark{Occurrence: a.Occurrence, Member: a.By, Phase: exchange.Taken})
+				refused = append(refused, a)
 			}
 			r.emit(a)
 		}
-		r.heldBy(held)
+		r.refused(refused)
 	})
 }
 
-// heldBy informs members of the occurrences that they hold, because the voters refused these to
+// refused informs members of the occurrences that they hold, because the voters refused these to
 // this member. The holder may have been restarted, and may not know it. This member applies the marks
 // itself only after refusalDelay. After a network partition the voters refuse its claims
 // before it sees the other members again and receives the marks of ended occurrences. Until
 // then these would seem to be orphaned.
-func (r *Ring) heldBy(marks []holders.Mark) {
-	if len(marks) == 0 {
+func (r *Ring) refused(claims []holders.Claimed) {
+	if len(claims) == 0 {
 		return
 	}
-	for i := range marks {
-		if m := r.members[marks[i].Member]; m != nil {
-			r.send(m, marks[i:i+1])
+	var marks []holders.Mark
+	for i, c := range claims {
+		marks = append(marks, holders.Mark{Occurrence: c.Occurrence, Member: c.By, Phase: exchange.Taken})
+		if m := r.members[c.By]; m != nil {
+			r.send(m, marks[i:])
 		}
 	}
-	r.after(refusalDelay, func() { r.learnMarks(marks) })
+	r.after(refusalDelay, func() {
+		r.learnMarks(marks)
+		for _, c := range claims {
+			if c.GaveUp > 0 {
+				r.report(r.table.TookBack(c.Occurrence, c.By, c.GaveUp))
+			}
+		}
+	})
 }
 
 // send sends as many marks as fit into a packet, which may be lost, and returns their number.

@@ -303,6 +303,26 @@ func TestMarksOfLeaverReachAMemberThatWasCutOff(t *testing.T) {
 	})
 }
 
+// TestTakenBackOccurrenceIsOrphanedWithItsMember: a member gave an occurrence up, and the voters granted it to
+// that member again. Another member learns that only from the refusal of its claim.
+func TestTakenBackOccurrenceIsOrphanedWithItsMember(t *testing.T) {
+	bubble(t, func(t *testing.T, r *testRing) {
+		r.ring(3)
+		o, other, h := occurrence(7), r.members[0], r.members[2]
+		h.Take(holders.Claim{Occurrence: o})
+		r.granted(h, o, holders.Granted)
+		h.Take(exchange.Progress{Occurrence: o, Phase: exchange.Taken, GivenUp: true})
+		r.await(time.Second, "it is given up", func() bool { return other.IsGivenUp(t.Context(), h.id, o) })
+		other.Decided([]holders.Claimed{{Occurrence: o, Grant: holders.Refused, By: h.id, GaveUp: 1}})
+		r.await(2*refusalDelay, "it is taken back", func() bool { return !other.IsGivenUp(t.Context(), h.id, o) })
+		h.stop()
+		r.await(time.Minute, "it is orphaned", func() bool {
+			all := other.orphans(h.id)
+			return len(all) > 0 && !all[len(all)-1].GivenUp
+		})
+	})
+}
+
 // TestOccurrenceThatCouldNotStartIsTakenOver: a member could not start an occurrence, and stays. The
 // others receive that although no packet of it arrives, and can claim the occurrence; that member itself
 // can claim it too, in case no other one does. None of them reports a double run.

@@ -48,7 +48,11 @@ func (n *simMember) vote(claims []holders.Claim) {
 				return
 			}
 			for i, c := range claims {
-				n.voted(c.Occurrence, grants[i])
+				tookBack := uint32(0)
+				if c.Again && gone[i] && c.From == grants[i].by {
+					tookBack = c.GaveUp
+				}
+				n.voted(c.Occurrence, grants[i], tookBack)
 			}
 		})
 	})
@@ -87,8 +91,9 @@ func (n *simMember) grant(c holders.Claim, gone bool, alive map[string]bool, lif
 	return g
 }
 
-// voted handles the voters' answer to a claim.
-func (n *simMember) voted(o exchange.Occurrence, g grantOf) {
+// voted handles the voters' answer to a claim. Unless gaveUp is 0, the holder had given the occurrence up
+// after that start, and has taken it back.
+func (n *simMember) voted(o exchange.Occurrence, g grantOf, gaveUp uint32) {
 	if g.by == n.id {
 		n.views[o], n.claimed[o] = g.saw, g.at
 		n.progress(exchange.Progress{Occurrence: o, Phase: exchange.Taken})
@@ -97,7 +102,12 @@ func (n *simMember) voted(o exchange.Occurrence, g grantOf) {
 	}
 	held, by := holders.Mark{Occurrence: o, Member: g.by, Phase: exchange.Taken}, n.sim.of(g.by)
 	n.send(by, func() { by.learn(held) })
-	n.soon(refusalDelay, func() { n.learn(held) })
+	n.soon(refusalDelay, func() {
+		n.learn(held)
+		if gaveUp > 0 {
+			n.report(n.table.TookBack(o, g.by, gaveUp))
+		}
+	})
 	n.tellRing(holders.Claimed{Occurrence: o, Grant: holders.Refused, By: g.by})
 }
 

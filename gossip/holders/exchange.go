@@ -28,6 +28,8 @@ type Claimed struct {
 	Grant Grant
 	By    string // Refused: the member that holds it, or "" if that is forgotten; Postponed: the member by whose clock it is not due yet, or ""
 	Token uint64 // for a grant by the ledger: its index, which only grows
+	// GaveUp is that of the claim, if it is Refused although By gave the occurrence up: By has taken it back.
+	GaveUp uint32
 }
 
 // Departing announces that this member is about to broadcast its final state. The engine

@@ -158,7 +158,7 @@ type state struct {
 	vanished   bool
 	orphan     bool   // its member has died since it reported this state
 	givenUp    bool   // see Mark; it is an orphan, too
-	started    uint32 // see Mark
+	started    uint32 // of the last mark with GivenUp: see Mark
 }
 
 // givenUpStep is the step of a mark with GivenUp, after which its member does not begin another attempt.
@@ -241,10 +241,14 @@ func (e *entry) release() {
 }
 
 func mark(o exchange.Occurrence, s *state) Mark {
-	return Mark{
+	m := Mark{
 		Occurrence: o, Member: s.member.Value(), Generation: s.generation, Phase: s.phase,
-		Vanished: s.vanished, Attempt: s.attempt, Lost: s.lost, Run: s.run, GivenUp: s.givenUp, Started: s.started,
+		Vanished: s.vanished, Attempt: s.attempt, Lost: s.lost, Run: s.run, GivenUp: s.givenUp,
 	}
+	if s.givenUp {
+		m.Started = s.started
+	}
+	return m
 }
 
 // New returns an empty table for a member.
@@ -363,6 +367,9 @@ func (r *Table) learn(m *Mark, now time.Time, news *Changes) {
 			}
 		}
 	}
+	if s.member == e.theirs.member && !s.givenUp {
+		s.started = e.theirs.started
+	}
 	e.theirs, e.changed = s, now.UnixNano()
 	if s.generation >= e.askedIn {
 		e.asked, e.lostTo = nobody, nobody
@@ -404,6 +411,20 @@ func (r *Table) GaveUp(o exchange.Occurrence, member string) bool {
 	return e != nil && e.holder().givenUp && e.holder().member.Value() == member
 }
 
+// TookBack records that the voters granted a member, after a later start, the occurrence that it gave up.
+// It is an orphan if the member has died since.
+func (r *Table) TookBack(o exchange.Occurrence, member string, gaveUp uint32) Changes {
+	e := r.entries[o]
+	if e == nil || !e.theirs.givenUp || e.theirs.member.Value() != member || e.theirs.started > gaveUp {
+		return Changes{}
+	}
+	e.theirs.givenUp, e.theirs.orphan, e.theirs.started = false, r.dead[e.theirs.member], gaveUp
+	if x, ok := r.orphan(o, e, e.theirs.member); ok && e.theirs.orphan {
+		return Changes{Orphans: []Report{x}}
+	}
+	return Changes{}
+}
+
 // cannotHaveBegun reports whether this member cannot have begun an occurrence that others list as
 // taken by it, because it was restarted before it recorded the occurrence.
 func (r *Table) cannotHaveBegun(o exchange.Occurrence, now time.Time) bool {
@@ -415,7 +436,10 @@ func (s *state) replaces(known *state) bool {
 	if s.member != known.member || known.phase == 0 {
 		return s.supersedes(known)
 	}
-	return cmp.Or(cmp.Compare(s.generation, known.generation), cmp.Compare(s.step(), known.step())) > 0
+	if s.generation == known.generation && s.givenUp && !known.givenUp && known.started > 0 && s.started <= known.started {
+		return false // the member has taken it back since
+	}
+	return cmp.Or(cmp.Compare(s.generation, known.generation), cmp.Compare(s.step(), known.step()), cmp.Compare(s.started, known.started)) > 0
 }
 
 // double reports that another member's run doubles a run of this member, if it does.

@@ -563,6 +563,31 @@ func TestGivenUpKeepsTheAttemptsOfAThirdMember(t *testing.T) {
 	}
 }
 
+// TestTakenBackIsAnOrphanAgain: b gave an occurrence up, and the voters granted it to b again after a restart.
+// It is an orphan if b dies then, or gives it up again, but not for an older mark.
+func TestTakenBackIsAnOrphanAgain(t *testing.T) {
+	o := due(1, 0)
+	givenUp := func(started uint32) Mark {
+		return Mark{Occurrence: o, Member: "b", Phase: exchange.Taken, GivenUp: true, Started: started}
+	}
+	tried := func(m Mark) []Report { return []Report{{Mark: m, Tried: []string{"b"}}} }
+	taken := Mark{Occurrence: o, Member: "b", Phase: exchange.Taken}
+	r := New("a", DefaultLimits)
+	r.Learn([]Mark{givenUp(5)}, noon)
+	want(t, "orphans of a later mark", r.Learn([]Mark{givenUp(6)}, noon).Orphans, tried(givenUp(6)))
+	want(t, "news of an answer to an older claim", r.TookBack(o, "b", 5), Changes{})
+	want(t, "given up", r.GaveUp(o, "b"), true)
+	want(t, "news of the answer", r.TookBack(o, "b", 6), Changes{})
+	want(t, "given up after the answer", r.GaveUp(o, "b"), false)
+	want(t, "orphans of the mark that did not count", r.Learn([]Mark{givenUp(6)}, noon).Orphans, []Report(nil))
+	want(t, "orphans when it dies", r.Lose("b"), tried(taken))
+	want(t, "orphans of its next mark", r.Learn([]Mark{givenUp(7)}, noon).Orphans, tried(givenUp(7)))
+	want(t, "news of an answer after its death", r.TookBack(o, "b", 7), Changes{Orphans: tried(taken)})
+	r.Regain("b")
+	r.Learn([]Mark{{Occurrence: o, Member: "b", Phase: exchange.Begun, Attempt: 1, Run: 3}}, noon)
+	want(t, "orphans of an old mark, while it runs", r.Learn([]Mark{givenUp(7)}, noon).Orphans, []Report(nil))
+}
+
 // TestRestartedMemberLearnsItsGeneration: a member that was restarted gives up again what it took over and
 // could not start. It learns from others in which generation that was, and then they accept its mark.
 func TestRestartedMemberLearnsItsGeneration(t *testing.T) {

@@ -65,6 +65,9 @@ func (l *Ledger) claim(ctx context.Context, claims []holders.Claim) []holders.Cl
 	for i, r := range results {
 		l.noteToken(newestToken{r.token, r.term})
 		answers[i] = holders.Claimed{Occurrence: claims[i].Occurrence, Grant: r.grant, By: r.by, Token: r.token}
+		if c := b.claims[i]; r.grant == holders.Refused && r.by == c.from {
+			answers[i].GaveUp = c.gaveUp
+		}
 	}
 	return answers
 }

@@ -667,7 +667,11 @@ func TestWhatAMemberTookBackIsNotGivenUp(t *testing.T) {
 		again := r.get("d").o.Started
 		r.leave("d")
 		c.Again, c.From, c.GaveUp = true, "d", gaveUp
-		r.want(r.claim("e", c), holders.Refused, "d")
+		refused := r.claim("e", c)
+		r.want(refused, holders.Refused, "d")
+		if refused.GaveUp != gaveUp {
+			t.Errorf("the answer is to a claim of what was given up after start %d, want %d", refused.GaveUp, gaveUp)
+		}
 		c.GaveUp = again
 		r.want(r.claim("e", c), holders.Granted, "")
 	})
