@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -75,6 +76,17 @@ func TestClaimsThatComeTogetherAreOneEntry(t *testing.T) {
 		all.Wait()
 		if got := leader.Status(); got.Grants != 1504 || got.Index > before+500 {
 			t.Errorf("after 2,000 concurrent claims: got %+v, want 1,504 grants and far fewer entries than claims", got)
+		}
+	})
+}
+
+// TestFullEntryDoesNotWait: a proposal that fills an entry does not wait for others.
+func TestFullEntryDoesNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		together, rest := (&voter{}).gather(&proposal{batch: batch{claims: make([]claim, mostClaims)}})
+		if waited := time.Since(start); len(together) != 1 || rest != nil || waited > 0 {
+			t.Errorf("got %d proposals, with a rest: %v, after %v, want 1 without a rest immediately", len(together), rest != nil, waited)
 		}
 	})
 }

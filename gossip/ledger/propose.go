@@ -91,7 +91,7 @@ func (v *voter) commitAll() {
 func (v *voter) gather(first *proposal) (together []*proposal, rest *proposal) {
 	together, claims := []*proposal{first}, len(first.batch.claims)
 	end := time.After(gatherTime)
-	for {
+	for claims < mostClaims {
 		select {
 		case p := <-v.proposals:
 			claims += len(p.batch.claims)
@@ -103,6 +103,7 @@ func (v *voter) gather(first *proposal) (together []*proposal, rest *proposal) {
 			return together, nil
 		}
 	}
+	return together, nil
 }
 
 // commit commits proposals as one entry, and delivers their outcomes.
