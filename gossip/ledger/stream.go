@@ -110,7 +110,8 @@ func (s *streams) Dial(to raft.ServerAddress, timeout time.Duration) (net.Conn, 
 // timeout, and cannot be set.
 type transport struct {
 	*raft.NetworkTransport
-	interval time.Duration   // heartbeats begin at its multiples
+	interval time.Duration // heartbeats begin at its multiples after begun
+	begun    time.Time
 	over     <-chan struct{} // ends a delay
 }
 
@@ -118,7 +119,7 @@ type transport struct {
 func (t transport) AppendEntries(id raft.ServerID, to raft.ServerAddress, q *raft.AppendEntriesRequest, a *raft.AppendEntriesResponse) error {
 	if len(q.Entries) == 0 && q.PrevLogEntry == 0 && q.LeaderCommitIndex == 0 {
 		select {
-		case <-time.After(t.interval - time.Duration(time.Now().UnixNano())%t.interval):
+		case <-time.After(t.interval - time.Since(t.begun)%t.interval):
 		case <-t.over:
 		}
 	}

@@ -96,11 +96,13 @@ func TestHeartbeatsAreSentTogether(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		time.Sleep(300 * time.Millisecond) // the bubble begins with a whole second, and wall time does not count
+		begun := time.Now()
 		streams := sentTimes{port, make(chan time.Time, 3)}
-		sender := transport{raft.NewNetworkTransport(streams, 1, time.Second, io.Discard), time.Second, nil}
+		sender := transport{raft.NewNetworkTransport(streams, 1, time.Second, io.Discard), time.Second, begun, nil}
 		for _, id := range []raft.ServerID{"b", "c", "d"} {
 			go sender.AppendEntries(id, raft.ServerAddress(id), &raft.AppendEntriesRequest{}, &raft.AppendEntriesResponse{})
-			time.Sleep(100 * time.Millisecond) // of the bubble, which begins with a whole second
+			time.Sleep(100 * time.Millisecond) // of the bubble
 		}
 		synctest.Wait()
 		if len(streams.sent) > 0 {
@@ -108,6 +110,9 @@ func TestHeartbeatsAreSentTogether(t *testing.T) {
 		}
 		if b, c, d := <-streams.sent, <-streams.sent, <-streams.sent; !b.Equal(c) || !c.Equal(d) {
 			t.Errorf("heartbeats were sent at %v, %v and %v, want them together", b, c, d)
+		}
+		if after := time.Since(begun); after != time.Second {
+			t.Errorf("heartbeats were sent after %v, want a second", after)
 		}
 		sender.Close()
 	})

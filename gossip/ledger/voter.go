@@ -97,7 +97,7 @@ func (v *voter) start() error {
 	v.id = server(l.o.ID, v.disk.Incarnation)
 	v.machine = &machine{fail: v.fail, grants: newGrants()}
 	v.streams = newStreams(l, v.id, listener, v.isVoter)
-	v.transport = transport{interval: v.beat * 2 / 5, over: v.streams.ctx.Done()}
+	v.transport = transport{interval: v.beat * 2 / 5, begun: time.Now(), over: v.streams.ctx.Done()}
 	v.transport.NetworkTransport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: v.streams, MaxPool: 2, Timeout: rpcBeats * v.beat, Logger: logger, MsgpackUseNewTimeFormat: true,
 		// Without pipelines: if one ends while raft writes to it, the write blocks for ever.
