@@ -42,17 +42,17 @@ func Explain(err error, dir string) (why, fix string) {
 	code := primaryCode(err)
 	switch {
 	case code == sqlite3.SQLITE_IOERR:
-		return "the disk is full, or it fails", "check the space and the health of the disk: df " + dir
+		return "the disk is full or faulty", "check the space and the health of the disk: df " + dir
 	case IsFull(err):
 		return "the disk or a quota is full", "make room on the disk of " + dir
 	case IsReadOnly(err):
 		return "the disk is read-only", "check the disk, and make it writable again: findmnt -T " + dir
 	case IsDamaged(err):
 		return "the history is damaged", "restart cronringd: it keeps the damaged file under another name, and begins a new history"
-	case code == sqlite3.SQLITE_BUSY || code == sqlite3.SQLITE_LOCKED:
-		return "another program has locked the history", "end that program: fuser -v " + filepath.Join(dir, fileName)
+	case code == sqlite3.SQLITE_BUSY:
+		return "another program has locked the history", "end the program other than cronringd that uses it: fuser -v " + filepath.Join(dir, fileName)
 	case code == sqlite3.SQLITE_CANTOPEN || code == sqlite3.SQLITE_PERM || code == sqlite3.SQLITE_AUTH:
-		return "its file cannot be opened", "check the owner and the modes of " + dir
+		return "its file cannot be opened", "check the owner and the modes of " + dir + ", and the limit of open files"
 	}
 	return err.Error(), ""
 }

@@ -42,8 +42,8 @@ func TestExplain(t *testing.T) {
 		{unix.ENOSPC, "the disk or a quota is full", "make room on the disk of /d"},
 		{fails(t.TempDir(), "PRAGMA query_only = 1", "CREATE TABLE a (b)"), "the disk is read-only", "check the disk, and make it writable again: findmnt -T /d"},
 		{fails(damaged, "", "CREATE TABLE a (b)"), "the history is damaged", "restart cronringd: it keeps the damaged file under another name, and begins a new history"},
-		{fails(busy, "", locked), "another program has locked the history", "end that program: fuser -v /d/cronring.db"},
-		{fails("/nonexistent", "", "CREATE TABLE a (b)"), "its file cannot be opened", "check the owner and the modes of /d"},
+		{fails(busy, "", locked), "another program has locked the history", "end the program other than cronringd that uses it: fuser -v /d/cronring.db"},
+		{fails("/nonexistent", "", "CREATE TABLE a (b)"), "its file cannot be opened", "check the owner and the modes of /d, and the limit of open files"},
 		{errors.New("other"), "commit: other", ""},
 	} {
 		if why, fix := Explain(fmt.Errorf("commit: %w", tc.err), "/d"); why != tc.why || fix != tc.fix {
