@@ -37,6 +37,7 @@ func (s *statements) prepare(ctx context.Context, w *database.Writer) error {
 			WHERE excluded.run IS NOT NULL AND (
 				SELECT state IN ('ended', 'dropped') AND run.reason IN ('handed-over', 'other-member') FROM run
 				WHERE run.job = occurrence.job AND run.id >= occurrence.run AND run.due = occurrence.due AND run.era = occurrence.era
+					AND run.by = '' AND run.backfill = 0
 				ORDER BY run.id DESC LIMIT 1)`}, // what another member of a ring had can come back to this one
 		{&s.run, `INSERT INTO run (id, job, due, era, attempt, trigger, by, invocation, decided, user,
 			state, reason, not_before, started, ended, pid, outcome, code, signal, error,

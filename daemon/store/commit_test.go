@@ -310,6 +310,9 @@ func TestOccurrenceCanComeBack(t *testing.T) {
 		"its second attempt was given": {func(due time.Time) []job.Record {
 			return []job.Record{ended(1, "a", due, 1), dropped(2, due, job.OtherMember)}
 		}, true},
+		"it was handed over, and a user or a backfill ran its due time": {func(due time.Time) []job.Record {
+			return append([]job.Record{decided(1, "a", due), dropped(1, due, job.HandedOver)}, requested(2, due)...)
+		}, true},
 		"it ran":               {func(due time.Time) []job.Record { return []job.Record{ended(1, "a", due, 0)} }, false},
 		"it is about to start": {func(due time.Time) []job.Record { return []job.Record{decided(1, "a", due)} }, false},
 		"it was dropped": {func(due time.Time) []job.Record {

@@ -77,6 +77,14 @@ func ended(id job.RunID, name job.ID, due time.Time, code int) job.Record {
 	return rec
 }
 
+// requested are the records of two runs of job a with a due time: one of a user, and one of a backfill.
+func requested(id job.RunID, due time.Time) []job.Record {
+	manual, filled := ended(id, "a", due, 0), ended(id+1, "a", due, 0)
+	manual.Run.By, manual.Run.Trigger = "ann", job.TriggerManual
+	filled.Run.By, filled.Run.Trigger, filled.Run.Backfill = "ann", job.TriggerBackfill, 1
+	return []job.Record{manual, filled}
+}
+
 func skipped(name job.ID, due time.Time, reason job.Reason) job.Record {
 	return job.Record{At: due, Kind: job.Decided, Job: name, Due: due, Decision: job.DecideSkip, Reason: reason}
 }

@@ -18,7 +18,7 @@ import (
 type Restored struct {
 	Marks     []job.Mark
 	Live      []job.Run // queued, waiting, decided or running when last seen; oldest first
-	Handed    []job.Run // of the newest runs those that could not start and were handed over, and that no run followed here
+	Handed    []job.Run // contains recent runs that could not start here, were handed over, and have no later run here
 	Holds     job.Holds
 	Known     []effect.Known
 	Summaries []job.Summary // the last changed are last
@@ -66,7 +66,8 @@ func (s *Store) Restore(ctx context.Context) (Restored, error) {
 		return r, err
 	}
 	r.Handed, err = s.runs(ctx, `WHERE run.id > ? AND state = 'ended' AND reason = ?
-		AND NOT EXISTS (SELECT 1 FROM run AS next WHERE next.id > run.id AND next.job = run.job AND next.due = run.due)
+		AND NOT EXISTS (SELECT 1 FROM run AS next WHERE next.id > run.id AND next.job = run.job AND next.due = run.due
+			AND next.by = '' AND next.backfill = 0)
 		ORDER BY run.id`, r.NextRun-mostHanded, job.HandedOver)
 	return r, err
 }

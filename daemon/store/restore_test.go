@@ -83,9 +83,9 @@ func TestRestoreFindsWhatWasHandedOver(t *testing.T) {
 	waiting.State, waiting.Reason = job.RunDropped, job.HandedOver
 	handed, next := end(1, 1, job.HandedOver), end(3, 2, "")
 	next.Kind = job.Ended
-	commit(t, s, Batch{Era: 7, BootID: "boot-1", Records: []job.Record{
+	commit(t, s, Batch{Era: 7, BootID: "boot-1", Records: append(requested(6, handed.Due),
 		handed, end(2, 2, job.HandedOver), next, recordOf(job.Dropped, "", waiting), end(5, 4, ""),
-	}})
+	)})
 	s = reopen(t, s, dir)
 	same(t, "handed over", restore(t, s).Handed, []job.Run{*handed.Run})
 }

@@ -96,7 +96,7 @@ func (s *Store) Handed() (handed []job.Run) {
 	for _, all := range s.runs {
 		newest := map[int64]job.Run{}
 		for _, r := range all {
-			if due := r.Due.UnixNano(); r.ID >= newest[due].ID {
+			if due := r.Due.UnixNano(); r.By == "" && r.Backfill == 0 && r.ID >= newest[due].ID {
 				newest[due] = r
 			}
 		}
