@@ -367,7 +367,7 @@ const handedTime = 5 * time.Minute
 func (e *Engine) handOverAgain(old job.Run) {
 	r := &live.Run{Run: old}
 	slot, ok := e.jobs.Find(old.Job)
-	if !ok || !live.IsOf(r, e.jobs.Entry(slot).User()) || e.now.Wall.Sub(old.Ended) > handedTime {
+	if !ok || !live.IsOf(r, e.jobs.Entry(slot).User()) || e.now.Wall.Sub(old.Ended).Abs() > handedTime {
 		return
 	}
 	r.Options, r.Zone = e.jobs.Options(slot), e.jobs.Entry(slot).Zone().Location()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/engine/exchange"
@@ -178,6 +179,49 @@ func TestGivenUpOccurrenceOfADisabledJobCountsAsFailed(t *testing.T) {
 	})
 	if !failed || len(h.ring.claims) != 0 {
 		t.Errorf("it counts as failed: %v, and %d claims are left; want true and none", failed, len(h.ring.claims))
+	}
+}
+
+// TestRestartedMemberWaitsForTheOthers: a run could not start before the daemon was restarted. From when
+// this member knows the ring, and its hold-off, the others have time to take the occurrence over.
+func TestRestartedMemberWaitsForTheOthers(t *testing.T) {
+	for name, c := range map[string]struct {
+		down   time.Duration
+		claims int
+	}{
+		"a minute":                              {time.Minute, 1},
+		"an hour":                               {time.Hour, 0},
+		"until the clock was set back a minute": {-time.Minute, 1},
+		"until the clock was set back an hour":  {-time.Hour, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, m := newEngineInRing(t, 1, 1)
+			file, _ := crontab.Parse("ring", "#@ default scope=ring\n1 8 * * * job\n", crontab.Config{Owner: "root"})
+			h.step(0, event.Load{Crontabs: []*crontab.File{file}, Ring: event.Available})
+			claims := h.step(30 * time.Second)
+			if len(claims) != 1 {
+				t.Fatalf("got %d claims, want 1", len(claims))
+			}
+			m.Members = append(m.Members, holders.Member{ID: "new", Name: "new", Weight: 1})
+			h.step(0, holders.Claimed{Occurrence: claims[0].Occurrence, Grant: holders.Granted}, holders.Ring{Membership: m})
+			var handed []job.Run
+			for _, e := range h.StepIn(h.ring, h.now, event.Ended{Run: 1, Unrun: true, Outcome: job.Outcome{Kind: job.NotStarted}}) {
+				if f, is := e.(effect.Fact); is && f.Record.Kind == job.Ended && f.Record.Reason == job.HandedOver {
+					handed = append(handed, *f.Record.Run)
+				}
+			}
+			h.now.Wall = h.now.Wall.Add(c.down)
+			h.Engine, h.ring = engine.New(engine.State{Handed: handed, NextRun: 2}), New()
+			h.step(0, event.Load{Crontabs: []*crontab.File{file}, Ring: event.Available})
+			m.HoldOff = 10 * time.Second
+			h.step(usualHoldOff, holders.Ring{Membership: m})
+			if claims := h.step(ranks*m.HoldOff - 1); len(claims) > 0 {
+				t.Errorf("got claims %v before the hold-offs of the others", claims)
+			}
+			if claims := h.step(1); len(claims) != c.claims {
+				t.Errorf("got claims %v after the hold-offs of the others, want %d", claims, c.claims)
+			}
+		})
 	}
 }
 

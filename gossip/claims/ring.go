@@ -163,6 +163,11 @@ func (r *Ring) joined(ev holders.Ring) {
 	r.answer(r.members(ev.Newest))
 	if unknown && r.ranking != nil {
 		r.shares = r.now.In(startTime)
+		for _, c := range r.claims { // the others have had no turn, and the hold-off may be longer
+			if c.run && c.reason == job.NoMember && c.at >= 0 {
+				r.park(c, r.now.In(ranks*r.holdOff()))
+			}
+		}
 		early := r.early
 		r.early = nil
 		r.orphaned(early)
