@@ -238,14 +238,16 @@ func (n *simMember) learn(marks ...holders.Mark) {
 	n.report(n.table.Learn(counted, n.clock()))
 }
 
-// counts reports whether a member's messages about an occurrence count for this one.
+// counts reports whether a member's messages about an occurrence count for this one. Like in package gossip
+// they do if the member left before its jobs were known here.
 func (n *simMember) counts(id string, o exchange.Occurrence) bool {
 	_, holds := n.meta.held[o.Key]
 	_, alive := n.heard[id]
-	if id == n.id || !holds || !alive && !n.parted[id] || n.table.Holder(o) == id {
+	said, known := n.peers[id]
+	if id == n.id || !holds || !known || !alive && !n.parted[id] || n.table.Holder(o) == id {
 		return true
 	}
-	lack, lacks := n.compare(n.peers[id])[o.Key]
+	lack, lacks := n.compare(said)[o.Key]
 	return !lacks || n.dated(lack, id, o.Key).HeldSame(o)
 }
 
