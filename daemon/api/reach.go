@@ -33,18 +33,21 @@ func (c *Client) explain(ctx context.Context, purpose string, err error) error {
 	e := &Error{V: Version, Kind: Unreachable, What: "cannot " + purpose + ": cronringd does not answer on " + c.socket}
 	switch {
 	case c.remote:
-		e.Why = "the connection ended: see the message of ssh above"
+		e.Why = "the connection ended; if ssh printed a message, it has the reason"
+		if !ended(err) { // such as ssh that is not installed
+			e.Why = cause(err)
+		}
 		e.Fix = "check that ssh connects without a prompt, and that cronring is installed there"
 	case errors.Is(err, fs.ErrNotExist):
 		e.Why = "there is no such socket (tried " + strings.Join(tried(c.socket), " and ") + "): the daemon is not running, or listens elsewhere"
 		e.Fix = c.howToStart() + "    or name its socket: --socket PATH"
-	case errors.Is(err, syscall.ECONNREFUSED) && !isSocket(c.socket):
+	case errors.Is(err, syscall.ECONNREFUSED) && isOther(c.socket):
 		e.Why = "it is not a socket"
 		e.Fix = "name the socket of the daemon: --socket PATH"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		e.Why = "the socket exists, but no process listens: the daemon has ended"
 		e.Fix = c.howToStart() + "    or: systemctl status cronring"
-	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+	case ended(err):
 		e.Why = "the connection ended before the answer: the daemon may have ended or been restarted"
 		e.Fix = "systemctl status cronring"
 	case errors.Is(err, syscall.EAGAIN):
@@ -73,9 +76,15 @@ func tried(socket string) []string {
 	return []string{socket}
 }
 
-func isSocket(path string) bool {
+// ended reports whether a connection was made and has ended.
+func ended(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// isOther reports whether there is a file at path that is not a socket.
+func isOther(path string) bool {
 	info, err := os.Stat(path)
-	return err == nil && info.Mode().Type() == fs.ModeSocket
+	return err == nil && info.Mode().Type() != fs.ModeSocket
 }
 
 // howToStart is the command that starts the daemon of this socket.
