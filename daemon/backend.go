@@ -75,7 +75,7 @@ func (b backend) Reload(ctx context.Context) ([]crontab.Diagnostic, error) {
 	}
 	if len(refused) > 0 {
 		return nil, &api.Error{
-			Kind: api.Internal, What: "not all files were read again",
+			Kind: api.Internal, What: "not everything in the files is in force",
 			Why: strings.Join(refused, "; "), Fix: "cronring status",
 		}
 	}

@@ -104,12 +104,12 @@ func (c *configuration) problems() (problems, notices []api.Problem) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := c.now.Err(); err != nil {
-		problems = append(problems, api.Problem{What: "part of the configuration does not count", Why: err.Error(), Fix: "cronring config check"})
+		problems = append(problems, api.Problem{What: "part of the configuration does not count", Why: oneLine(err), Fix: "cronring config check"})
 	}
 	if len(c.refused) > 0 {
 		broken := config.Config{Diagnostics: c.refused}
 		problems = append(problems, api.Problem{
-			What: "the configuration is not taken; what it said before holds", Why: broken.Err().Error(), Fix: "cronring config check",
+			What: "the configuration is not taken; what it said before holds", Why: oneLine(broken.Err()), Fix: "cronring config check",
 		})
 	}
 	if len(c.waiting) > 0 {
@@ -122,6 +122,9 @@ func (c *configuration) problems() (problems, notices []api.Problem) {
 	}
 	return problems, notices
 }
+
+// oneLine returns the text of an error that has one line for each of several errors.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 // configure reads the configuration again and reports whether the one in force has changed. An
 // invalid one is reported in the log, and in the status until it is fixed.

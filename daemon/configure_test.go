@@ -75,9 +75,12 @@ func TestHostTakesConfigurationAtReload(t *testing.T) {
 		t.Errorf("notices %+v, want that the session waits for a start", n)
 	}
 
-	h.configure("[default]\nretry = 4\nretri = 5\n")
-	if _, err := h.client.Reload(h.context()); err == nil || !strings.Contains(err.Error(), "cronring.toml:3: unknown option") {
-		t.Errorf("a broken configuration: reload says %v", err)
+	h.configure("[default]\nretry = 4\nretri = 5\nretru = 6\n")
+	_, err := h.client.Reload(h.context())
+	for _, want := range []string{"not everything in the files is in force", "cronring.toml:3: unknown option", "; read configuration: ", "cronring.toml:4: unknown option"} {
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("a broken configuration: reload reports %q, want one line with %q", err, want)
+		}
 	}
 	h.said("the configuration is not taken", "retri")
 	h.wantOption("a", "retry", "3")

@@ -67,13 +67,13 @@ func TestReloadReportsOtherFiles(t *testing.T) {
 	socket := clitest.Served(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/v1/reload" {
 			w.WriteHeader(http.StatusInternalServerError)
-			json.NewEncoder(w).Encode(api.Error{V: 1, Kind: api.Internal, What: "not all files were read again", Why: "/a is not read"})
+			json.NewEncoder(w).Encode(api.Error{V: 1, Kind: api.Internal, What: "not everything in the files is in force", Why: "/a is not read"})
 			return
 		}
 		json.NewEncoder(w).Encode(api.Diagnostics{V: 1, Diagnostics: []api.Diagnostic{{File: "/b", Line: 1, Severity: "error", Message: "bad hour"}}})
 	})
 	stdout, stderr, code := Called(t, "", "reload", "--socket", socket)
-	if code == cli.ExitDone || !strings.Contains(stdout, "bad hour") || !strings.Contains(stderr, "not all files were read again") {
+	if code == cli.ExitDone || !strings.Contains(stdout, "bad hour") || !strings.Contains(stderr, "not everything in the files is in force") {
 		t.Errorf("got exit %d, %q and %q, want an error and the diagnostic of /b", code, stdout, stderr)
 	}
 }
