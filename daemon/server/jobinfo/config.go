@@ -12,7 +12,7 @@ import (
 
 // Config answers with the effective value of each option of a job, and its origin.
 func (s *Informer) Config(ctx context.Context, c *call.Call) error {
-	i, err := s.find.Only(ctx, c, "show", c.Query.Get("job"))
+	i, err := s.find.Only(ctx, c, "config show", c.Query.Get("job"))
 	if err != nil {
 		return err
 	}

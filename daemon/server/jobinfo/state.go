@@ -21,9 +21,10 @@ type Values interface {
 	DeleteState(ctx context.Context, id job.ID, user, key string) (ok bool, err error)
 }
 
-// memory returns the job of a reference and its user: saved state belongs to the user.
-func (s *Informer) memory(ctx context.Context, c *call.Call, ref string) (job.ID, string, error) {
-	i, err := s.find.Only(ctx, c, "state list --job", ref)
+// memory returns the job of a reference and its user: saved state belongs to the user. verb is the
+// command, as in lookup.
+func (s *Informer) memory(ctx context.Context, c *call.Call, verb, ref string) (job.ID, string, error) {
+	i, err := s.find.Only(ctx, c, verb+" --job", ref)
 	if err != nil {
 		return "", "", err
 	}
@@ -32,11 +33,14 @@ func (s *Informer) memory(ctx context.Context, c *call.Call, ref string) (job.ID
 
 // ReadState answers with what a job keeps, or with the value of one key.
 func (s *Informer) ReadState(ctx context.Context, c *call.Call) error {
-	id, user, err := s.memory(ctx, c, c.Query.Get("job"))
+	key, verb := c.Query.Get("key"), "state list"
+	if key != "" {
+		verb = "state get " + quoteKey(key)
+	}
+	id, user, err := s.memory(ctx, c, verb, c.Query.Get("job"))
 	if err != nil {
 		return err
 	}
-	key := c.Query.Get("key")
 	answer := api.State{V: api.Version, Job: id, Entries: []api.StateEntry{}}
 	if key == "" {
 		all, err := s.store.States(ctx, id, user)
@@ -59,6 +63,8 @@ func (s *Informer) ReadState(ctx context.Context, c *call.Call) error {
 	return c.Answer(answer)
 }
 
+func quoteKey(key string) string { return display.Quote(job.CutText(key)) }
+
 func noState(id job.ID, key string) *api.Error {
 	return &api.Error{
 		Kind: api.NotFound, What: fmt.Sprintf("cannot find %s of %s: it keeps nothing by that name", display.Quote(key), display.Quote(string(id))),
@@ -72,7 +78,11 @@ func (s *Informer) WriteState(ctx context.Context, c *call.Call) error {
 	if err != nil {
 		return err
 	}
-	id, user, err := s.memory(ctx, c, r.Job)
+	verb := "state set " + quoteKey(r.Key) + " VALUE"
+	if r.Delete {
+		verb = "state delete " + quoteKey(r.Key)
+	}
+	id, user, err := s.memory(ctx, c, verb, r.Job)
 	if err != nil {
 		return err
 	}

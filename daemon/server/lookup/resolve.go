@@ -257,11 +257,16 @@ func namesAccount(c *call.Call, e *api.Error, verb, text string, visible []int) 
 
 // Doing returns a command as a verb phrase, if its name is not a verb.
 func Doing(command string) string {
+	if strings.HasPrefix(command, "state ") {
+		return "reach the state of"
+	}
 	switch command {
 	case "ack":
 		return "acknowledge a failure of"
 	case "ack --undo":
 		return "take back an acknowledgement of"
+	case "report metrics":
+		return "read the metrics of"
 	case "report stats":
 		return "sum up the runs of"
 	case "report timeline":
@@ -282,8 +287,8 @@ func Doing(command string) string {
 		return "draw the graph of"
 	case "backfill list":
 		return "list the backfills of"
-	case "state list --job":
-		return "reach the state of"
+	case "config show":
+		return "show the configuration of"
 	case "config env":
 		return "show the environment of"
 	case "access --job":

@@ -80,7 +80,7 @@ func (s *Monitor) newGauges(ctx context.Context, c *call.Call) (*gauges, error) 
 	if err != nil || !jobs {
 		return m, err
 	}
-	wanted, err := s.find.Requested(ctx, c, "read the metrics of")
+	wanted, err := s.find.Requested(ctx, c, "report metrics")
 	if err != nil {
 		return nil, err
 	}
