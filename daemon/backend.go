@@ -251,7 +251,7 @@ func (l *loop) server() *server.Server {
 		SelfUID: uint32(os.Geteuid()),
 		Account: l.accountName,
 		Grant:   l.grant,
-		Beats:   l.beats,
+		Beats:   l.beats, StateDir: l.options.State,
 	}
 	o.Crontabs = &server.Crontabs{
 		Host: l.crontabs.host, Paths: l.crontabs.paths, Accounts: l.accounts,

@@ -3,18 +3,24 @@ package server
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine/event"
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/call"
 )
 
 const etlCrontab = `
@@ -366,6 +372,36 @@ func TestHistoryOfRemovedJob(t *testing.T) {
 	}
 	if _, err := c.History(context.Background(), api.Filter{Refs: []string{"never"}}); api.KindOf(err) != api.NotFound {
 		t.Errorf("History of a job that never was: %v, want not-found", err)
+	}
+}
+
+// TestDamagedHistoryInPlainWords: the messages of SQLite do not help an administrator.
+func TestDamagedHistoryInPlainWords(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "history")
+	filetest.Write(t, path, strings.Repeat("not a database\n", 100), 0o600)
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	_, sqliteErr := db.Exec("CREATE TABLE t (a)")
+	w := newWorld(t, etlCrontab)
+	w.Broken = fmt.Errorf("read a row: %w", sqliteErr)
+	c := w.client()
+	st, err := c.Status(t.Context())
+	if err != nil || len(st.Problems) == 0 || st.Problems[0].Why != "the history is damaged" || !strings.HasPrefix(st.Problems[0].Fix, "restart cronringd: ") {
+		t.Errorf("Status: %+v, %v, want that the history is damaged", st.Problems, err)
+	}
+	if _, err := c.List(t.Context(), api.Query{}); err == nil || !strings.HasSuffix(err.Error(), ": the history is damaged") {
+		t.Errorf("List: %v, want that the history is damaged", err)
+	}
+}
+
+// An error of a file keeps its name: the history may be on another disk.
+func TestErrorOfAFileKeepsItsWords(t *testing.T) {
+	err := &fs.PathError{Op: "write", Path: "/c/bob", Err: syscall.ENOSPC}
+	if got := call.AsError(err).Why; got != err.Error() {
+		t.Errorf("got %q, want %q", got, err)
 	}
 }
 

@@ -77,7 +77,7 @@ type Store interface {
 	Backup(ctx context.Context, now time.Time) (path string, size int64, err error)
 }
 
-// Options configure a Server. All fields but Grant, Crontabs and Beats must be set.
+// Options configure a Server. All fields but Grant, Crontabs, StateDir and Beats must be set.
 type Options struct {
 	Backend Backend
 	Store   Store
@@ -91,6 +91,8 @@ type Options struct {
 	Grant func(ctx context.Context, user string) call.Grant
 
 	Crontabs *Crontabs // the crontabs that can be changed; nil for none
+
+	StateDir string // has the history; for advice
 
 	Beats *beats.Receiver // nil: runs have no sockets of their own
 }
@@ -142,7 +144,7 @@ func New(o Options) *Server {
 	s.history = history.New(o.Backend, o.Store, ring, s.find)
 	s.jobs = jobinfo.New(o.Backend, o.Store, s.states, s.find)
 	s.monitor = monitoring.New(o.Backend, o.Store, ring, s.states, s.find, o.Now())
-	s.overview = overview.New(o.Backend, o.Store, o.Backend.View, o.Now, s.states, s.crontabs)
+	s.overview = overview.New(o.Backend, o.Store, o.Backend.View, o.Now, s.states, s.crontabs, o.StateDir)
 	s.whys = why.New(o.Store, s.find, o.Backend.Health, ring, o.Backend.FileFault)
 	o.Backend.Tap(func(facts []job.Record, summaries []job.Summary) {
 		s.monitor.Tap(facts)

@@ -10,12 +10,14 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/store/database"
 )
 
 // Cost is how a request is limited in its use of memory and processors.
@@ -140,6 +142,9 @@ func (c *Call) Fail(err error) {
 // daemon.
 func AsError(err error) *api.Error {
 	e := api.Error{Kind: api.Internal, What: "cannot answer", Why: err.Error(), Fix: "cronring status"}
+	if _, named := errors.AsType[syscall.Errno](err); !named { // an error of another file names it
+		e.Why, _ = database.Explain(err, "") // the status has what to do
+	}
 	if known, ok := errors.AsType[*api.Error](err); ok {
 		e = *known
 	}

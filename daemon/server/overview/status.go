@@ -1,6 +1,7 @@
 package overview
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/server/crontabs"
 	"github.com/cronring/cronring/daemon/server/jobstate"
+	"github.com/cronring/cronring/daemon/store/database"
 	"github.com/cronring/cronring/daemon/store/statistics"
 )
 
@@ -32,11 +34,12 @@ type Overview struct {
 	now      func() time.Time
 	states   *jobstate.Jobs
 	crontabs *crontabs.Editor
+	stateDir string // has the history
 }
 
 // New returns an overview. view and now return the newest view and the current time.
-func New(d Daemon, s Store, view func() *view.View, now func() time.Time, states *jobstate.Jobs, editor *crontabs.Editor) *Overview {
-	return &Overview{d, s, view, now, states, editor}
+func New(d Daemon, s Store, view func() *view.View, now func() time.Time, states *jobstate.Jobs, editor *crontabs.Editor, stateDir string) *Overview {
+	return &Overview{d, s, view, now, states, editor, stateDir}
 }
 
 // Health answers with the state of the daemon itself.
@@ -58,13 +61,13 @@ func (o *Overview) Status(ctx context.Context, c *call.Call) error {
 	st := o.head(c.View, c.Now, c.Peer)
 	st.Jobs, st.Denied = len(jobs), o.crontabs.Denied(c.Peer)
 	if err := o.addStates(ctx, c, &st, jobs); err != nil {
-		st.Problems = append(st.Problems, unreadable(err))
+		st.Problems = append(st.Problems, o.unreadable(err))
 	}
 	st.Errors, st.Warnings = o.crontabs.CountFor(c.Peer)
 	if c.Peer.Admin {
 		day, err := o.day(ctx, c.Now)
 		if err != nil {
-			st.Problems = append(st.Problems, unreadable(err))
+			st.Problems = append(st.Problems, o.unreadable(err))
 		}
 		st.Day = day
 	}
@@ -87,11 +90,11 @@ func (o *Overview) head(v *view.View, now time.Time, peer call.Peer) api.Status 
 	return st
 }
 
-func unreadable(err error) api.Problem {
+func (o *Overview) unreadable(err error) api.Problem {
+	why, fix := database.Explain(err, o.stateDir)
 	return api.Problem{
 		What: "the history cannot be read: what is counted here leaves it out",
-		Why:  err.Error(),
-		Fix:  "look at the disk that holds the state directory",
+		Why:  why, Fix: cmp.Or(fix, "check the disk that holds the state directory"),
 	}
 }
 
