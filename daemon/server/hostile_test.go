@@ -89,6 +89,27 @@ func TestMalformedRequests(t *testing.T) {
 	}
 }
 
+// TestFaultOfABody closes connections after the answer: it must not get lost if the daemon has not
+// parsed the whole body.
+func TestFaultOfABody(t *testing.T) {
+	path := newWorld(t, etlCrontab).serve()
+	for body, want := range map[string]string{
+		"":                         "it is empty",
+		`{"jobs":`:                 "it ends within the document",
+		`{"jobs":}`:                "it is not JSON, or too deeply nested, at byte 9",
+		strings.Repeat("[", 20000): "it is not JSON, or too deeply nested, at byte 10001",
+		`{"later":true}`:           `unknown field \"later\"`,
+	} {
+		c := connect(t, path)
+		if _, err := io.WriteString(c, strings.Replace(post("/v1/run", body), "\r\n\r\n", "\r\nConnection: close\r\n\r\n", 1)); err != nil {
+			t.Fatal(err)
+		}
+		if answer, err := io.ReadAll(c); err != nil || !strings.Contains(string(answer), `"why":"`+want+`"`) {
+			t.Errorf("%.20s: got %s, error %v; want %s", body, answer, err, want)
+		}
+	}
+}
+
 // Connections that say nothing cost their account its own places only.
 func TestSilentConnectionsDelayNobody(t *testing.T) {
 	w := annsWorld(t)

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -192,7 +193,8 @@ func Body[T any](c *Call) (T, error) { return BodyOf[T](c, MaxBody) }
 // BodyOf is body for a document of at most limit bytes.
 func BodyOf[T any](c *Call, limit int64) (T, error) {
 	var document T
-	d := json.NewDecoder(http.MaxBytesReader(c.Writer, c.Request.Body, limit))
+	body := http.MaxBytesReader(c.Writer, c.Request.Body, limit)
+	d := json.NewDecoder(body)
 	d.DisallowUnknownFields()
 	err := d.Decode(&document)
 	if err == nil {
@@ -204,7 +206,8 @@ func BodyOf[T any](c *Call, limit int64) (T, error) {
 		return document, BadRequest("the request's body is too large", fmt.Sprintf("at most %d bytes are accepted", limit))
 	}
 	if err != nil {
-		return document, BadRequest("the request's body cannot be read", err.Error())
+		_, _ = io.Copy(io.Discard, body) // a client reads the answer after it has sent all
+		return document, BadRequest("the request's body cannot be read", bodyFault(err))
 	}
 	if err := checkTexts(document); err != nil {
 		return document, err
@@ -214,6 +217,20 @@ func BodyOf[T any](c *Call, limit int64) (T, error) {
 		err = c.Begin(c.Request.Context())
 	}
 	return document, err
+}
+
+// bodyFault returns why the body of a request is not its document.
+func bodyFault(err error) string {
+	syntax, isSyntax := errors.AsType[*json.SyntaxError](err)
+	switch {
+	case errors.Is(err, io.EOF):
+		return "it is empty"
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return "it ends within the document"
+	case isSyntax:
+		return fmt.Sprintf("it is not JSON, or too deeply nested, at byte %d", syntax.Offset)
+	}
+	return strings.TrimPrefix(err.Error(), "json: ")
 }
 
 func BadRequest(what, why string) *api.Error {
