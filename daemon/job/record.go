@@ -197,13 +197,13 @@ var reasons = map[Reason]struct {
 	facts    facts
 }{
 	OnTime:          {"It was due, and nothing prevented it.", StepGate, 0},
-	CaughtUp:        {"It was missed at its time, and catchup= runs it later.", StepGate, 0},
+	CaughtUp:        {"It was missed at its time, and catchup= covers it.", StepGate, 0},
 	AtBoot:          {"The host started, and entries with @reboot or on=boot run once at each start.", StepGate, 0},
 	AskedFor:        {"A user started it.", StepGate, 0},
 	Retried:         {"The previous attempt failed, and retry= allows another.", StepGate, 0},
 	RanAfterQueue:   {"It waited for an earlier run of the same job to end, and then started.", StepGate, 0},
 	FoundDue:        {"Its period was over when the daemon checked.", StepGate, 0},
-	RanAfterDelay:   {"It waited for the delay and the hours in its entry, and then started.", StepGate, 0},
+	RanAfterDelay:   {"It waited for the delay or the hours in its entry, or for runs that were caught up before it, and then started.", StepGate, 0},
 	RanAfterHours:   {"It waited for a time at which it may start, and then started.", StepGate, 0},
 	ParentEnded:     {"A run of a job in on= ended with the required outcome.", StepGate, 0},
 	EventEmitted:    {"An event in on= was emitted.", StepGate, 0},

@@ -38,9 +38,10 @@ func NewLint(a *cli.App) *cobra.Command {
 		Short: "Find errors and doubtful lines in crontab files",
 		Long: `Find errors and doubtful lines in crontab files; - is standard input.
 
-An error means that the line is ignored, that its entry is held, or that an option
-has no effect; the exit code is then 8. Lines with warnings and notices do count;
-with --strict, the exit code is 8 for warnings too.
+An error means that the line is ignored, that its entry is held, that an option has
+no effect, or that other crons would not read it; the exit code is then 8. Lines
+with warnings and notices do count; with --strict, the exit code is 8 for warnings
+too.
 
 If cron would reject a whole crontab because of its owner, mode, type or a link,
 that is an error too. A file that cron ignores because of its name is a notice.

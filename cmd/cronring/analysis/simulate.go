@@ -50,7 +50,7 @@ if the daemon had always been running; - is standard input.
 --from is inclusive, --until is exclusive. What is chosen at random (~, jitter=,
 spread=) is not what the daemon of a host has chosen. Runs succeed, and the
 commands of if= allow them. Calendars and blackouts are those of this host's
-configuration. Lines with errors are left out; see lint.
+configuration. Lines that lint reports as ignored are left out.
 
 -o json and jsonl give one object for each start: due (UTC), at, local, crontab,
 line, command, user, job, schedule, trigger, attempt.`,

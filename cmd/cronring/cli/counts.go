@@ -17,11 +17,11 @@ func Entries(n int) string {
 	return fmt.Sprintf("%d entries", n)
 }
 
-// WarnBroken warns on stderr that lines of a file are ignored because of errors.
+// WarnBroken warns on stderr that a file has errors.
 func WarnBroken(a *App, name string, diagnostics []crontab.Diagnostic) {
 	n := ErrorsIn(diagnostics)
 	if n > 0 {
-		a.Infof("%s: %s, those lines are left out    cronring lint %s", display.Text(name), display.Count(n, "error"), display.Text(name))
+		a.Infof("%s: %s    cronring lint %s", display.Text(name), display.Count(n, "error"), display.Text(name))
 	}
 }
 

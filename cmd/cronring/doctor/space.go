@@ -149,7 +149,7 @@ func (e *examination) room(path string) []finding {
 		f.Grade = gradeWarning
 	case s.Files == 0: // a file system that makes inodes as it goes
 	case s.Ffree < leastInodes:
-		f.Grade, f.What, f.Why = gradeProblem, fmt.Sprintf("%s has %d inodes free", path, s.Ffree), "no file can be made there soon"
+		f.Grade, f.What, f.Why = gradeProblem, fmt.Sprintf("%s has %d inodes free", path, s.Ffree), "the daemon will soon be unable to write there"
 	case s.Ffree < lowInodes:
 		f.Grade, f.What = gradeWarning, fmt.Sprintf("%s has %d inodes free", path, s.Ffree)
 	}

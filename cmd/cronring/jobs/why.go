@@ -21,8 +21,8 @@ func NewWhy(a *cli.App) *cobra.Command {
 		Long: `Explain why a job ran or did not, in eight steps, and one more for each of if=
 and after= that the entry has; the first cross wins.
 
-Without --at it is about the newest occurrence that was missed or skipped, or
-else about the newest one, or about a later manual run.`,
+Without --at it is about the newest occurrence that waits, or was missed or
+skipped; if there is none, about the newest one or a later manual run.`,
 		Example: "  cronring why backup --at 'yesterday 02:30'",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

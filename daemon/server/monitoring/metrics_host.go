@@ -62,7 +62,7 @@ func (m *gauges) addHost() {
 	errors, warnings := crontabs.Count(m.s.daemon.Diagnostics())
 	m.gauge("cronring_crontabs", "Crontab files that are read.", float64(len(m.view.Crontabs())))
 	m.gauge("cronring_crontabs_refused", "Crontab files that are not read, as they are not safe.", float64(len(m.s.daemon.Refused())))
-	m.gauge("cronring_crontab_errors", "Lines of crontab files that do not count.", float64(errors))
+	m.gauge("cronring_crontab_errors", "Errors in crontab files.", float64(errors))
 	m.gauge("cronring_crontab_warnings", "Warnings about lines of crontab files.", float64(warnings))
 	m.gauge("cronring_problems", "Problems of cronringd itself, as in cronring status.", float64(len(m.health.Problems)))
 
