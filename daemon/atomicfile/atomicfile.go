@@ -21,19 +21,26 @@ func Write(path string, parts ...[]byte) error {
 	unfinished := path + Suffix
 	err := os.Remove(unfinished)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
-		err = writeNew(unfinished, parts)
+		err = withoutPaths(writeNew(unfinished, parts))
 	}
 	if err == nil {
-		err = os.Rename(unfinished, path)
+		err = withoutPaths(os.Rename(unfinished, path))
 	}
 	if err != nil {
 		os.Remove(unfinished)
-		if named, ok := errors.AsType[*fs.PathError](err); ok {
-			err = named.Err
-		}
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return syncDir(filepath.Dir(path))
+}
+
+func withoutPaths(err error) error {
+	if named, ok := errors.AsType[*fs.PathError](err); ok {
+		return named.Err
+	}
+	if renamed, ok := errors.AsType[*os.LinkError](err); ok {
+		return renamed.Err
+	}
+	return err
 }
 
 func writeNew(path string, parts [][]byte) error {

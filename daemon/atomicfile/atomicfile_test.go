@@ -43,14 +43,25 @@ func TestWriteNamesTheFileOnce(t *testing.T) {
 	}
 }
 
+// TestWriteNamesTheFileInItsWay: the error is about another file than the one to write.
+func TestWriteNamesTheFileInItsWay(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	if err := os.MkdirAll(filepath.Join(path+Suffix, "content"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err, want := Write(path, []byte("new")), "write "+path+": remove "+path+Suffix+": directory not empty"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
 // TestWriteKeepsTheFileAfterAnError: a file that cannot be replaced stays as it was.
 func TestWriteKeepsTheFileAfterAnError(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	if err := os.MkdirAll(filepath.Join(path, "content"), 0o700); err != nil { // no file can replace it
 		t.Fatal(err)
 	}
-	if err := Write(path, []byte("new")); err == nil {
-		t.Error("got no error")
+	if err, want := Write(path, []byte("new")), "write "+path+": file exists"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
 	}
 	if _, err := os.Stat(filepath.Join(path, "content")); err != nil {
 		t.Error(err)
@@ -62,8 +73,8 @@ func TestWriteKeepsTheFileAfterAnError(t *testing.T) {
 
 // Opening a pipe would block until it has a writer, and reading a device might never end.
 func TestReadRegularRefusesOtherFiles(t *testing.T) {
-	dir := t.TempDir()
-	pipe, socket := filepath.Join(dir, "pipe"), filepath.Join(dir, "socket")
+	t.Chdir(t.TempDir()) // a socket's path must be short
+	pipe, socket := "pipe", "socket"
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +83,7 @@ func TestReadRegularRefusesOtherFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	for _, path := range []string{pipe, socket, dir, "/dev/zero"} {
+	for _, path := range []string{pipe, socket, ".", "/dev/zero"} {
 		if text, err := ReadRegular(path, 10); text != "" || err == nil || err.Error() != "it is not a regular file" {
 			t.Errorf("%s: got %q, error %v", path, text, err)
 		}
