@@ -191,6 +191,7 @@ func greeter(r *config.Ring) func(ctx context.Context, address string) *fault {
 	}
 	return func(ctx context.Context, address string) *fault {
 		conn, err := dial(ctx, address)
+		_, unresolved := errors.AsType[*net.DNSError](err)
 		switch unreached, ok := errors.AsType[*net.OpError](err); {
 		case err == nil:
 			conn.Close()
@@ -200,6 +201,8 @@ func greeter(r *config.Ring) func(ctx context.Context, address string) *fault {
 				address + " did not answer within " + answerTime.String(),
 				"check the address, that cronringd runs there, and that firewalls let its port through, TCP and UDP",
 			}
+		case unresolved:
+			return &fault{"the name of " + address + " cannot be resolved", "check the name, and the DNS or /etc/hosts of this host"}
 		case ok && unreached.Op == "dial":
 			return &fault{"nothing answers at " + address + ": " + unreached.Err.Error(), "start cronringd there, and let its port through firewalls"}
 		}

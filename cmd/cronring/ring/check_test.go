@@ -11,6 +11,14 @@ import (
 	"github.com/cronring/cronring/daemon/filetest"
 )
 
+// A name with an empty label cannot be resolved, and no server is asked.
+func TestGreeterReportsNames(t *testing.T) {
+	f := greeter(&config.Ring{Name: "main"})(t.Context(), "a..b:7946")
+	if f == nil || f.why != "the name of a..b:7946 cannot be resolved" || !strings.Contains(f.fix, "/etc/hosts") {
+		t.Errorf("got %+v, want the name as the reason", f)
+	}
+}
+
 // A member that does not answer in time is not reported as one with another key.
 func TestGreeterDistinguishesSilence(t *testing.T) {
 	key := filepath.Join(t.TempDir(), "key")
