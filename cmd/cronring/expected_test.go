@@ -13,6 +13,8 @@ func TestErrorsNameWhatIsExpected(t *testing.T) {
 		"check":                         "cronring calendar check    or: cronring config check    or: cronring db check    or see: cronring --help",
 		"notify":                        "fix   cronring config notify    or see: cronring --help",
 		"pause x --for y":               `"y" is not a duration: write it like 90s, 5m, 1h30m or 2d`,
+		"pause x --for 9999w":           "is longer than 100 years (36525d)\n",
+		"brigde":                        "do \"brigde\": no such command\n  fix   cronring --help\n",
 		"config check --config /none":   "cannot read \"/none\"\n  why   no such file or directory",
 		"ack":                           "cannot acknowledge failures\n  why   name jobs, or use --all: expected one of the two",
 		"ack --all x":                   "cannot acknowledge failures\n  why   name jobs, or use --all: expected one of the two",

@@ -162,9 +162,12 @@ func nearestCommands(cmd *cobra.Command, name string) (near []string) {
 	}
 	var verbs []string
 	for _, c := range cmd.Commands() {
+		if c.Hidden {
+			continue
+		}
 		verbs = append(verbs, c.Name())
 		for _, below := range c.Commands() {
-			if below.Name() == name {
+			if below.Name() == name && !below.Hidden {
 				near = append(near, c.Name()+" "+name)
 			}
 		}

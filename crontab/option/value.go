@@ -19,6 +19,9 @@ var units = map[byte]time.Duration{
 	'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour,
 }
 
+// ErrTooLong is the error of ParseDuration for a duration above MaxDuration.
+var ErrTooLong = errors.New("longer than 100 years")
+
 // ParseDuration reads a duration such as 90s, 5m, 1h30m, 2d, 1w or 0. A day is
 // 24 hours. A duration above MaxDuration is an error.
 func ParseDuration(text string) (time.Duration, error) {
@@ -37,7 +40,7 @@ func ParseDuration(text string) (time.Duration, error) {
 			return 0, fmt.Errorf("%s is not a duration", diagnostic.Quote(text))
 		}
 		if n > int64((timetable.MaxDuration-sum)/unit) {
-			return 0, fmt.Errorf("%s is longer than 100 years (%s)", diagnostic.Quote(text), timetable.DurationText(timetable.MaxDuration))
+			return 0, fmt.Errorf("%s is %w (%s)", diagnostic.Quote(text), ErrTooLong, timetable.DurationText(timetable.MaxDuration))
 		}
 		sum += time.Duration(n) * unit
 		rest = after[1:]

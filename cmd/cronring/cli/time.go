@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -24,6 +25,9 @@ func (d *Duration) Type() string   { return "D" }
 // Set reads the flag's value.
 func (d *Duration) Set(text string) error {
 	v, err := option.ParseDuration(text)
+	if errors.Is(err, option.ErrTooLong) {
+		return err
+	}
 	if err != nil {
 		return fmt.Errorf("%w: write it like 90s, 5m, 1h30m or 2d", err)
 	}
