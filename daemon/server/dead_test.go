@@ -182,7 +182,7 @@ func TestErrorsNameTheAction(t *testing.T) {
 	for path, c := range map[string]struct{ body, want string }{
 		"/v1/pause": {`{"jobs":["ann-job"],"until":"2020-01-01T00:00:00Z"}`, "cannot pause: the pause would end before it begins"},
 		"/v1/stop":  {`{"refs":["ann-job"],"signal":"FOO"}`, "expected one of ABRT, ALRM, HUP"},
-		"/v1/retry": {`{"refs":["ann-job"],"since":"2040-01-01T00:00:00Z"}`, "the history has no failed run of it since 2040-01-01T00:00:00Z"},
+		"/v1/retry": {`{"refs":["ann-job"],"since":"2040-01-01T00:00:00Z"}`, "the history has no matching failed run since 2040-01-01T00:00:00Z"},
 	} {
 		w := deadWorld(t)
 		if _, text := w.walk(0, "POST", path, walked{body: c.body}); !strings.Contains(text, c.want) || strings.Contains(text, "cronring help") {

@@ -64,7 +64,7 @@ func (s *Actor) toRetry(ctx context.Context, c *call.Call, r api.RetryRequest) (
 		}
 		return nil, &api.Error{
 			Kind: api.NotFound, What: "cannot retry " + job.CutText(strings.Join(r.Refs, " ")),
-			Why: "the history has no failed run of it" + since, Fix: "cronring history --failed",
+			Why: "the history has no matching failed run" + since, Fix: "cronring history --failed",
 		}
 	}
 	return again, nil

@@ -2,7 +2,6 @@ package crontabs
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -71,21 +70,26 @@ func (ed *Editor) Diagnostics(_ context.Context, c *call.Call) error {
 // CountFor returns the numbers of errors and warnings that a user sees in the status: an admin those
 // in all crontabs, other users those in their own.
 func (ed *Editor) CountFor(p call.Peer) (errors, warnings int) {
-	all := ed.loader.Diagnostics()
+	file := ""
 	if !p.Admin {
-		own := ed.Own(p)
-		all = slices.DeleteFunc(slices.Clone(all), func(d crontab.Diagnostic) bool { return own == "" || d.File != own })
+		if file = ed.Own(p); file == "" {
+			return 0, 0
+		}
 	}
-	return Count(all)
+	return countIn(ed.loader.Diagnostics(), file)
 }
 
 // Count returns the numbers of errors and warnings.
-func Count(diagnostics []crontab.Diagnostic) (errors, warnings int) {
+func Count(diagnostics []crontab.Diagnostic) (errors, warnings int) { return countIn(diagnostics, "") }
+
+// countIn is Count for a file, or for all files if file is empty.
+func countIn(diagnostics []crontab.Diagnostic, file string) (errors, warnings int) {
 	for _, d := range diagnostics {
-		switch d.Severity {
-		case crontab.Error:
+		switch {
+		case file != "" && d.File != file:
+		case d.Severity == crontab.Error:
 			errors++
-		case crontab.Warning:
+		case d.Severity == crontab.Warning:
 			warnings++
 		}
 	}

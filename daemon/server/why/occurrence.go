@@ -162,7 +162,9 @@ func (x *Explainer) addNewest(ctx context.Context, c *call.Call, ev *evidence) e
 func (x *Explainer) addNewestOccurrence(ctx context.Context, c *call.Call, ev *evidence) error {
 	waits := map[job.RunID]bool{}
 	for _, r := range c.View.Runs() {
-		waits[r.ID] = r.Job == ev.job.ID && isWaiting(r)
+		if r.Job == ev.job.ID && isWaiting(r) && c.SeesRun(r) {
+			waits[r.ID] = true
+		}
 	}
 	isNotable := func(r job.Record) bool {
 		return r.Decision == job.DecideSkip || r.Run != nil && waits[r.Run.ID]
