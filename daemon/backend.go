@@ -3,6 +3,7 @@ package daemon
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -250,8 +251,8 @@ func (l *loop) server() *server.Server {
 		Now:     func() time.Time { return l.clock.Now().Wall },
 		SelfUID: uint32(os.Geteuid()),
 		Account: l.accountName,
-		Grant:   l.grant,
-		Beats:   l.beats, StateDir: l.options.State,
+		Grant:   l.grant, Exists: l.exists,
+		Beats: l.beats, StateDir: l.options.State,
 	}
 	o.Crontabs = &server.Crontabs{
 		Host: l.crontabs.host, Paths: l.crontabs.paths, Accounts: l.accounts,
@@ -272,6 +273,13 @@ func (l *loop) noteCrontab(pid int, who, word, text string) {
 // accountName returns the name of a user on the socket.
 func (l *loop) accountName(uid uint32) (string, error) {
 	return l.accounts.Name(context.Background(), uid)
+}
+
+// exists reports whether a user exists, or cannot be looked up now.
+func (l *shared) exists(ctx context.Context, user string) bool {
+	_, err := l.accounts.Find(ctx, user)
+	_, unknown := errors.AsType[*account.UnknownError](err)
+	return !unknown
 }
 
 // grant returns the role of a user. While a directory service does not answer, groups that only it

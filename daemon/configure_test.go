@@ -53,6 +53,12 @@ func TestHostTakesConfigurationAtReload(t *testing.T) {
 	h.start()
 	h.wantOption("a", "grace", "9s")
 	h.wantOption("a", "retry", "2")
+	if _, err := h.client.Access(h.context(), "nosuch", ""); api.KindOf(err) != api.NotFound {
+		t.Errorf("Access of a user who does not exist: %v", err)
+	}
+	if _, err := h.client.Access(h.context(), "bob", ""); err != nil {
+		t.Errorf("Access of bob: %v", err)
+	}
 	h.wantOption("b", "timeout", "") // the job of that name is root's: bob may call his as he likes
 	notices := ""
 	for _, p := range h.status().Notices {

@@ -16,6 +16,9 @@ func (s *Server) access(ctx context.Context, c *call.Call) error {
 		if !p.Admin {
 			return c.NotAllowed()
 		}
+		if s.exists != nil && !s.exists(ctx, user) {
+			return &api.Error{Kind: api.NotFound, What: "cannot explain the access of " + display.Quote(user) + ": no such user", Fix: "getent passwd " + display.Quote(user)}
+		}
 		p = call.Peer{Name: user, Admin: user == "root"}
 		if !p.Admin && s.grant != nil {
 			p.Grant = s.grant(ctx, user)

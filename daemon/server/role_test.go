@@ -236,6 +236,9 @@ func TestAccessExplains(t *testing.T) {
 	if a = ask(0, ""); a.Role != "admin" || a.Sees != 5 || a.Operates != 5 {
 		t.Errorf("root: got %+v", a)
 	}
+	if status, text := w.walk(0, "GET", "/v1/access", walked{query: "user=nosuch"}); status != http.StatusNotFound || !strings.Contains(text, "no such user") {
+		t.Errorf("a user who does not exist: %d %s", status, text)
+	}
 	if status, _ := w.walk(bobUID, "GET", "/v1/access", walked{query: "user=ann"}); status != http.StatusForbidden {
 		t.Errorf("bob asks about ann: status %d", status)
 	}

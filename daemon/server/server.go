@@ -77,7 +77,7 @@ type Store interface {
 	Backup(ctx context.Context, now time.Time) (path string, size int64, err error)
 }
 
-// Options configure a Server. All fields but Grant, Crontabs, StateDir and Beats must be set.
+// Options configure a Server. All fields but Grant, Exists, Crontabs, StateDir and Beats must be set.
 type Options struct {
 	Backend Backend
 	Store   Store
@@ -89,6 +89,9 @@ type Options struct {
 	// Grant returns the role of a user other than root on the host. It may wait for a directory
 	// service. nil: there are no roles.
 	Grant func(ctx context.Context, user string) call.Grant
+
+	// Exists reports whether a user exists, or cannot be looked up now. nil: all users exist.
+	Exists func(ctx context.Context, user string) bool
 
 	Crontabs *Crontabs // the crontabs that can be changed; nil for none
 
@@ -108,6 +111,7 @@ type Server struct {
 	selfUID uint32
 	account func(uid uint32) (string, error)
 	grant   func(ctx context.Context, user string) call.Grant
+	exists  func(ctx context.Context, user string) bool
 	log     *slog.Logger
 	queries *call.Queries
 	mux     *http.ServeMux
@@ -131,7 +135,7 @@ type Server struct {
 func New(o Options) *Server {
 	s := &Server{
 		backend: o.Backend, store: o.Store, now: o.Now,
-		selfUID: o.SelfUID, account: o.Account, grant: o.Grant, log: o.Log,
+		selfUID: o.SelfUID, account: o.Account, grant: o.Grant, exists: o.Exists, log: o.Log,
 		queries: call.NewQueries(), mux: http.NewServeMux(),
 	}
 	ring := func() members.Ring { return o.Backend.Ring() }

@@ -128,7 +128,7 @@ func (w *world) serverOf(s Store) *Server {
 	return New(Options{
 		Backend: w, Store: s, Now: w.Now,
 		SelfUID: selfUID, Account: accountName, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
-		Crontabs: w.crontabs, Grant: w.grant,
+		Crontabs: w.crontabs, Grant: w.grant, Exists: func(_ context.Context, user string) bool { return user != "nosuch" },
 	})
 }
 
