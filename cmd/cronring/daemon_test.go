@@ -105,3 +105,14 @@ func TestDaemonExitCodes(t *testing.T) {
 		}
 	}
 }
+
+// TestMissingJobIsReportedForTheCommand: export asks for a list of the jobs first.
+func TestMissingJobIsReportedForTheCommand(t *testing.T) {
+	socket := clitest.Served(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNotFound)
+		json.NewEncoder(w).Encode(api.Error{V: 1, Kind: api.NotFound, What: `cannot list "x": no such job`})
+	})
+	if _, stderr, _ := Called(t, "", "export", "systemd", "x", "--socket", socket); !strings.Contains(stderr, `cannot export "x": no such job`) {
+		t.Errorf("got %q, want that it cannot export", stderr)
+	}
+}

@@ -205,10 +205,10 @@ type FoundEntry struct {
 }
 
 // OpenJobs finds the entries of jobs, grouped by crontab and in the order of its lines.
-func OpenJobs(ctx context.Context, by changer, refs []string) ([]*Change, map[*Change][]FoundEntry, error) {
+func OpenJobs(ctx context.Context, by changer, verb string, refs []string) ([]*Change, map[*Change][]FoundEntry, error) {
 	jobs, err := by.List(ctx, api.Query{Refs: refs})
 	if e, ok := errors.AsType[*api.Error](err); ok {
-		e.What = strings.Replace(e.What, "cannot list", "cannot change", 1)
+		e.What = strings.Replace(e.What, "cannot list", "cannot "+verb, 1)
 	}
 	if err != nil {
 		return nil, nil, err

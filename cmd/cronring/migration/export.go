@@ -84,7 +84,7 @@ func export(ctx context.Context, a *cli.App, format string, refs []string, f *ex
 		}
 		return a.PrintJSON(api.Jobs{V: api.Version, Jobs: jobs})
 	}
-	crontabs, entries, err := crontabs.OpenJobs(ctx, client, refs)
+	crontabs, entries, err := crontabs.OpenJobs(ctx, client, "export", refs)
 	if err != nil {
 		return err
 	}
