@@ -255,7 +255,7 @@ func TestSourceKeepsLastGoodVersion(t *testing.T) {
 			if len(r.Refused) != 1 || !r.Refused[0].Kept {
 				t.Errorf("refused %+v; want one that is kept", r.Refused)
 			}
-			if d := r.Refused[0].Diagnostic(); !strings.HasSuffix(d.Message, "stays loaded") || d.Severity != crontab.Error {
+			if d := r.Refused[0].Diagnostic(); !strings.HasPrefix(d.Message, "refused, ") || d.Severity != crontab.Error {
 				t.Errorf("diagnostic %+v does not say what holds", d)
 			}
 			r.scan().expect("=bob") // once for each change of state

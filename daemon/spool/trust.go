@@ -47,11 +47,7 @@ func (r *Refusal) Error() string { return fmt.Sprintf("%s: %s: %s", r.Path, r.Wo
 
 // Diagnostic returns the refusal in lint's form.
 func (r *Refusal) Diagnostic() crontab.Diagnostic {
-	message := fmt.Sprintf("refused, %s: %s", r.Word, r.Why)
-	if r.Kept {
-		message += "; what it said before stays loaded"
-	}
-	return crontab.Diagnostic{File: r.Path, Severity: crontab.Error, Code: r.Code, Message: message, Fix: r.Fix}
+	return crontab.Diagnostic{File: r.Path, Severity: crontab.Error, Code: r.Code, Message: fmt.Sprintf("refused, %s: %s", r.Word, r.Why), Fix: r.Fix}
 }
 
 // kind is which rules hold for a file.
