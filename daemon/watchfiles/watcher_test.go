@@ -197,7 +197,8 @@ func fake(processes chan *fakeProcess) func(context.Context, spawn.Tool) (spawn.
 }
 
 // startOthers starts and ends processes of other users, one after the other, while all is watched. No
-// process of the users in all must be started meanwhile: in the time of three of them, it would be.
+// process of the users in all must be started meanwhile. If one were started too early, it would come
+// before the third of them.
 func (w *testWatcher) startOthers(processes <-chan *fakeProcess, all map[string][]Watch) {
 	w.t.Helper()
 	for _, other := range []string{"carol", "dave", "eve"} {
@@ -305,14 +306,37 @@ func TestStoppedProcess(t *testing.T) {
 	w.Set(nil)
 	<-bob.killed
 	bob.Close()
+	if err := first.Conn.(*net.UnixConn).CloseRead(); err != nil { // ends the write that waits for it
+		t.Fatal(err)
+	}
+	<-first.killed
+	first.send(t, `{"ready":true}`) // after this, only drain waits for its end
 	w.startOthers(processes, map[string][]Watch{"ann": watches[:1]})
 	w.stop()
 	if err := <-w.ended; err != nil { // the process of ann still has its connection
 		t.Error(err)
 	}
 	w.ended <- nil
-	<-first.killed
 	first.Close()
+}
+
+// hurriedConn is a connection whose deadlines are reached immediately.
+type hurriedConn struct{ net.Conn }
+
+func (c hurriedConn) SetWriteDeadline(time.Time) error { return c.Conn.SetWriteDeadline(time.Now()) }
+
+// TestOrderIsNotRead: the daemon does not wait forever until a process reads its order.
+func TestOrderIsNotRead(t *testing.T) {
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), hosttest.Patience)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { ours.Close() })()
+	p := newProcess(New(Options{}), "ann")
+	p.replace([]Watch{{Job: owned("ann/a", "ann"), Globs: []string{"/srv/*"}}})
+	if err := p.direct(ctx, hurriedConn{ours}, nil); err == nil || ctx.Err() != nil {
+		t.Errorf("got %v", err)
+	}
 }
 
 // TestProcessIsFollowedAfterItsEnd: the next process is started when nothing holds the connection of
