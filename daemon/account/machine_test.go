@@ -19,8 +19,8 @@ import (
 	"github.com/cronring/cronring/packaging/machinetest"
 )
 
-// TestLab boots a machine with systemd and runs the tests named TestIn there. They compare the
-// decisions of this package with those of PAM for the same files.
+// TestLab boots a machine with systemd and runs the tests whose names begin with TestIn there. They
+// compare the decisions of this package with those of PAM for the same files.
 func TestLab(t *testing.T) { machinetest.RunTests(t, "ACCOUNT_LAB") }
 
 // furnish makes the accounts that the cases speak of, and a service of PAM with

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestLab boots a machine with systemd and runs the tests named TestIn there.
+// TestLab boots a machine with systemd and runs the tests whose names begin with TestIn there.
 func TestLab(t *testing.T) { machinetest.RunTests(t, "SESSION_LAB") }
 
 const patience = hosttest.Patience

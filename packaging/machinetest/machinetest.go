@@ -33,15 +33,18 @@ func Need(t testing.TB, programs ...string) {
 	}
 }
 
+// tests matches the names of the tests that run in a machine, and no other words such as TestInstall.
+const tests = "^TestIn[A-Z]"
+
 // RunTests boots a machine and runs there the tests of the calling test binary whose names begin
-// with TestIn. Each must pass. The caller's package must be two directories below the module's. In
-// the machine the environment variable inside is set. The tests run in a process that is not a
-// service of the machine, so that they can control systemd. LAB_SUITE selects a release of Debian,
-// by default bookworm.
+// with TestIn and another capital letter. Each must pass. The caller's package must be two
+// directories below the module's. In the machine the environment variable inside is set. The tests
+// run in a process that is not a service of the machine, so that they can control systemd.
+// LAB_SUITE selects a release of Debian, by default bookworm.
 func RunTests(t *testing.T, inside string) {
 	t.Helper()
 	Need(t)
-	names, err := exec.Command("/proc/self/exe", "-test.list", "^TestIn").Output()
+	names, err := exec.Command("/proc/self/exe", "-test.list", tests).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,9 +73,9 @@ func inMachine(binary, inside string) (string, error) {
 		trap 'exit 1' TERM
 		nsenter --target "$(cat "$machine/leader.pid")" --all --root --wd -- \
 			env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin "$4=1" \
-			/lab/lab.test -test.v -test.timeout 5m -test.run '^TestIn' &
+			/lab/lab.test -test.v -test.timeout 8m -test.run "$6" &
 		wait $!`, "bash", "../../testdata/lab/boot-systemd.sh", binary,
-		cmp.Or(os.Getenv("LAB_SUITE"), "bookworm"), inside, Packages)
+		cmp.Or(os.Getenv("LAB_SUITE"), "bookworm"), inside, Packages, tests)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	out, err := cmd.CombinedOutput()
 	return string(out), err
