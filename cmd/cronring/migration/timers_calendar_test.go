@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"fmt"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -85,13 +86,14 @@ func TestCalendarAgreesWithSystemd(t *testing.T) {
 		hosttest.Missing(t, "systemd-analyze is not installed, so there is nothing to compare with")
 	}
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	when := regexp.MustCompile(`(?m)(?:Next elapse|Iter\. #\d+|\(in UTC\)): \w+ (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) UTC`)
+	when := regexp.MustCompile(`(?m)(?:Next elapse|Iter(?:\.|ation) #\d+|\(in UTC\)): \w+ (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) UTC`)
+	const iterations = 12
 	for expression := range translated {
 		c, err := translateCalendar(expression)
 		if err != nil {
 			continue // TestCalendarTranslates reports it
 		}
-		cmd := exec.Command(analyze, "calendar", "--iterations=12", "--base-time=2026-01-01 00:00:00", expression)
+		cmd := exec.Command(analyze, "calendar", fmt.Sprint("--iterations=", iterations), "--base-time=2026-01-01 00:00:00", expression)
 		cmd.Env = []string{"TZ=UTC", "LC_ALL=C"}
 		out, err := cmd.CombinedOutput()
 		if err != nil {
@@ -106,15 +108,16 @@ func TestCalendarAgreesWithSystemd(t *testing.T) {
 		}
 		s, _ := timetable.ParseSchedule(c.spec, timetable.NewZone(zone), 0)
 		at := begin
-		for _, m := range when.FindAllStringSubmatch(string(out), -1) {
+		times := when.FindAllStringSubmatch(string(out), -1)
+		if len(times) != iterations {
+			t.Errorf("%s: found %d times, want %d, in %s", expression, len(times), iterations, out)
+		}
+		for _, m := range times {
 			at = s.Next(at)
 			if got := at.UTC().Format(time.DateTime); got != m[1] {
 				t.Errorf("%s as %s: got %s, systemd says %s", expression, c.spec, got, m[1])
 				break
 			}
-		}
-		if at.Equal(begin) {
-			t.Errorf("%s: systemd-analyze says no instant: %s", expression, out)
 		}
 	}
 }
