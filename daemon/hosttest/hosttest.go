@@ -4,8 +4,6 @@ package hosttest
 import (
 	"fmt"
 	"os"
-	"runtime"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -32,22 +30,4 @@ func Missing(t testing.TB, format string, args ...any) {
 		t.Fatal("CI must be able to run this test: " + fmt.Sprintf(format, args...))
 	}
 	t.Skip("SKIPPED, NOT TESTED: " + fmt.Sprintf(format, args...))
-}
-
-// ActAsNobody lets the calling goroutine access files as a user without privileges, also if root
-// runs the test, until end is called.
-func ActAsNobody(t testing.TB) (end func()) {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		return func() {}
-	}
-	runtime.LockOSThread() // of which it is a property
-	become := func(uid int) {
-		t.Helper()
-		if err := syscall.Setfsuid(uid); err != nil {
-			t.Fatal(err)
-		}
-	}
-	become(65534)
-	return func() { become(0); runtime.UnlockOSThread() }
 }
