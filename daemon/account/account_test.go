@@ -141,8 +141,14 @@ func TestFindSeesChangedFilesAtOnce(t *testing.T) {
 func TestFindReadsUnchangedFilesOnce(t *testing.T) {
 	// A file of our own would be too young, as /etc/passwd is for a moment after a change.
 	old := []string{"/etc/passwd", "/no/such/file"}
-	for settled := false; !settled; {
-		_, settled = stampAll(old)
+	for end := time.Now().Add(hosttest.Patience); ; time.Sleep(time.Millisecond) {
+		stamps, settled := stampAll(old)
+		if settled {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("/etc/passwd changed at %v, which is in the future", time.Unix(stamps[0].changed.Unix()))
+		}
 	}
 	reads := 0
 	c := cached[int]{}
