@@ -15,5 +15,6 @@ const (
 	Warning = diagnostic.Warning
 	Error   = diagnostic.Error
 
+	CodeMark  = diagnostic.CodeMark
 	CodeLimit = diagnostic.CodeLimit
 )

@@ -302,7 +302,7 @@ func (l *loop) warnOfErrors(diagnostics []crontab.Diagnostic) {
 			switch {
 			case r.Code.OfOption():
 				what = "option not followed"
-			case !r.Code.IgnoresLine():
+			case r.Code == crontab.CodeMark:
 				what = "byte order mark ignored"
 			case r.Code == crontab.CodeLimit:
 				what = "the rest of the crontab is not loaded"

@@ -1,7 +1,9 @@
 package daemon
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -9,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/lex"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/hosttest"
@@ -366,5 +369,21 @@ func TestHostFollowsItsZone(t *testing.T) {
 		if next.Hour() != 0 || next.Minute() != 0 || next.Day() != 1 || h.status().Zone != zone {
 			t.Errorf("in %s the job for 00:00 on 1 January is due at %s; the host's zone is %s", zone, next, h.status().Zone)
 		}
+	}
+}
+
+// TestErrorsOfCrontabsAreLogged: each message matches what the error does.
+func TestErrorsOfCrontabsAreLogged(t *testing.T) {
+	_, diagnostics := crontab.Parse("tab", lex.ByteOrderMark+"61 * * * * a\n#@ retries=3\n0 * * * * a\n0 * * * * b\n", crontab.Config{MaxEntries: 1})
+	var log bytes.Buffer
+	(&loop{shared: shared{log: slog.New(slog.NewTextHandler(&log, nil))}}).warnOfErrors(diagnostics)
+	var got []string
+	for line := range strings.Lines(log.String()) {
+		_, line, _ = strings.Cut(line, ` msg="`)
+		what, _, _ := strings.Cut(line, `"`)
+		got = append(got, what)
+	}
+	if want := []string{"byte order mark ignored", "line left out", "option not followed", "the rest of the crontab is not loaded"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
