@@ -2,6 +2,7 @@ package packaging
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -84,8 +85,11 @@ func secondly(name string, n int, options, command string) string {
 	return table.String()
 }
 
-func installCrontab(table string) error {
-	cmd := exec.Command("crontab", "-")
+// installCrontab installs a crontab before end. The attacker's own signals can stop crontab(1) for good.
+func installCrontab(table string, end time.Time) error {
+	ctx, cancel := context.WithDeadline(context.Background(), end)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "crontab", "-")
 	cmd.Stdin = strings.NewReader(table)
 	if said, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("crontab: %w: %.300s", err, said)
@@ -95,7 +99,7 @@ func installCrontab(table string) error {
 
 // wait installs a crontab and leaves the attack to its jobs.
 func wait(begun func(), end time.Time, table string) error {
-	if err := installCrontab(table); err != nil {
+	if err := installCrontab(table, end); err != nil {
 		return err
 	}
 	begun()
@@ -106,7 +110,7 @@ func wait(begun func(), end time.Time, table string) error {
 // stopAll repeatedly stops every process of the user, with a pause between. The daemon starts some
 // each second.
 func stopAll(begun func(), end time.Time, table string, pause time.Duration) error {
-	if err := installCrontab(table); err != nil {
+	if err := installCrontab(table, end); err != nil {
 		return err
 	}
 	begun()
@@ -174,7 +178,7 @@ func leaseShells(begun func(), end time.Time, stop bool) error {
 		})
 	}
 	leased.Wait()
-	if err := installCrontab(table.String()); err != nil {
+	if err := installCrontab(table.String(), end); err != nil {
 		failed <- err
 	}
 	begun()
@@ -225,7 +229,7 @@ func hugeCrontabs(begun func(), end time.Time) error {
 	huge := strings.Repeat(leapDay, 1_280_000)
 	begun()
 	for time.Now().Before(end) {
-		if err := installCrontab(huge); err != nil {
+		if err := installCrontab(huge, end); err != nil && time.Now().Before(end) {
 			fmt.Printf("refused: %.200v\n", err)
 			time.Sleep(100 * time.Millisecond) // the attack's rate
 		}
@@ -237,7 +241,7 @@ func hugeCrontabs(begun func(), end time.Time) error {
 func requestLists(begun func(), end time.Time) error {
 	err := errors.New("no size was tried")
 	for _, n := range []int{100_000, 10_000, 1_000} {
-		if err = installCrontab(strings.Repeat(leapDay, n)); err == nil {
+		if err = installCrontab(strings.Repeat(leapDay, n), end); err == nil {
 			fmt.Println(n, "entries")
 			break
 		}
@@ -293,7 +297,7 @@ func longReasons(begun func(), end time.Time) error {
 		fmt.Fprintf(&table, "#@ name=reason%d\n%s", i, leapDay)
 		fmt.Fprintf(&names, ",%q", fmt.Sprint("reason", i))
 	}
-	if err := installCrontab(table.String()); err != nil {
+	if err := installCrontab(table.String(), end); err != nil {
 		return err
 	}
 	begun()
