@@ -79,10 +79,11 @@ programs: tests
 check: build lint ## what to run after each change, in a minute: linters and short tests, without those in SLOW
 	$(GO) test -vet=off -short -p 4 -parallel 6 -timeout 10m -skip '$(RINGS)|$(SLOW)' $$($(GO) list ./... | grep -v /packaging$$)
 
-tests: build ## the tests alone, without booted machines and rings of daemons
+tests: build ## the tests alone, without packaging and rings of daemons; root boots three small machines
 	$(GO) test -vet=off -count=1 -timeout 30m -skip '$(RINGS)' $$($(GO) list ./... | grep -v /packaging$$)
 	@test "$$(id -u)" = 0 || echo "SKIPPED: what only root can do (become other accounts, mount, make control groups, own a host's tables) is not tested as $$(id -un); go test -v names each test"
 	@command -v tmux >/dev/null || echo "SKIPPED: tmux is not installed, so the dashboard is not driven in a terminal"
+	@$(GO) test -vet=off -v ./daemon/cgroup | sed -n 's/.*SKIPPED, NOT TESTED: */SKIPPED: some tests of control groups: /p' | sort -u
 
 lint: ## gofmt, vet, the client for macOS, staticcheck, workflows, scripts, manual pages
 	@test -z "$$(gofmt -l .)" || { echo "gofmt -w these:"; gofmt -l .; exit 1; }
@@ -144,6 +145,7 @@ zones: ## Next against its definition around every change of every zone, to 2200
 
 machines: ## minutes and lab together, then rings of daemons
 	$(GO) test -vet=off ./packaging -count=1 -timeout 45m -parallel 8 -v
+	@command -v piuparts >/dev/null || echo "SKIPPED: piuparts is not installed, so the package is not checked with it"
 	$(MAKE) rings
 
 .PHONY: rings
