@@ -90,7 +90,8 @@ func (l *loop) abandon(in *inbox) {
 	}
 }
 
-// leaveKilled stops waiting for killed jobs that have not ended. The next start of the daemon takes them over.
+// leaveKilled stops waiting for killed jobs that have not ended. The next start of the daemon takes
+// them over.
 func (l *loop) leaveKilled() <-chan []effect.Start {
 	l.log.Warn("some runs were killed and have not ended; stopping without them")
 	l.leaving = parting

@@ -57,8 +57,8 @@ func TestUserCannotPreventRingJobOfAnotherOwner(t *testing.T) {
 	}
 }
 
-// The home directory of a job's user is missing on one member: the other one runs the occurrences that are that
-// member's. Once it is missing on both, an occurrence that was handed over counts as failed.
+// The home directory of a job's user is missing on one member: the other one runs the occurrences that
+// are that member's. Once it is missing on both, an occurrence that was handed over counts as failed.
 func TestRingJobThatCannotStartHereRunsElsewhere(t *testing.T) {
 	t.Parallel()
 	n1, n2 := newTestHost(t), newTestHost(t)

@@ -21,9 +21,9 @@ import (
 
 // BenchmarkLongestStepOfAnEdit edits a user's crontab of 10,000 entries on a host
 // with 100,000 entries: the longest step of the loop with its commit (goal: 5 ms
-// of CPU time; the median of all edits, because other processes share the caches), the time to parse and prepare beside the loop, the first step after
-// a start, and the lasting memory of a user's crontab. In watched each entry has
-// expect=, in minutes the schedules differ.
+// of CPU time; the median of all edits, because other processes share the caches), the time to parse
+// and prepare beside the loop, the first step after a start, and the lasting memory of a user's
+// crontab. In watched each entry has expect=, in minutes the schedules differ.
 func BenchmarkLongestStepOfAnEdit(b *testing.B) {
 	for _, kind := range []string{"plain", "mixed", "watched", "minutes"} {
 		b.Run(kind, func(b *testing.B) {

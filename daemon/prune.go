@@ -12,10 +12,10 @@ import (
 
 // What is kept of each user, whatever keep= and output-max= of the user's jobs add up to, in
 // addition to history-rows-per-user of the configuration: dead letters, bytes of the output, variables
-// and parents of runs, and for users other than root jobs that are no longer installed. After pruneEvery records the history
-// is searched for excess data; there is no timer, so that an idle host stays idle. A search that
-// took long is not repeated soon: a user who makes many records must not keep the processor busy
-// with it.
+// and parents of runs, and for users other than root jobs that are no longer installed. After
+// pruneEvery records the history is searched for excess data; there is no timer, so that an idle host
+// stays idle. A search that took long is not repeated soon: a user who makes many records must not keep
+// the processor busy with it.
 const (
 	keepDeadLetters = 10_000
 	keepBytes       = 1 << 30

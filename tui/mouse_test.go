@@ -116,7 +116,8 @@ func TestEveryScreenAnswersToClicks(t *testing.T) {
 	}
 }
 
-// The wheel scrolls each screen and overlay, and back. A number behind the keys is the height of the terminal.
+// The wheel scrolls each screen and overlay, and back. A number behind the keys is the height of the
+// terminal.
 func TestWheelScrollsEveryScreen(t *testing.T) {
 	for name, keys := range map[string]string{
 		"jobs": "1", "states of jobs": "1 f", "columns of jobs": "1 C", "filter of jobs": "1 / e", "runs": "2", "timeline": "3", "clashes": "3 c",

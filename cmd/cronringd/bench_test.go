@@ -21,9 +21,9 @@ import (
 )
 
 // BenchmarkLoad100k starts a daemon on a crontab of 100,000 lines with 10,080
-// distinct schedules, as many as a week has minutes: from exec until all jobs are loaded (goal: 0.2 s), and what it then holds resident
-// (goal: 30 MB). Its peer, in the same run, is robfig/cron's parser alone on
-// the same time fields.
+// distinct schedules, as many as a week has minutes: from exec until all jobs are loaded (goal: 0.2 s),
+// and what it then holds resident (goal: 30 MB). Its peer, in the same run, is robfig/cron's parser
+// alone on the same time fields.
 func BenchmarkLoad100k(b *testing.B) {
 	var text strings.Builder
 	var specs []string

@@ -19,7 +19,8 @@ const (
 	backlogBytes  = 1 << 20
 )
 
-// backlogOutput is how many bytes of the newest output of a live run are kept for later followers. The store has all of it when the run has ended.
+// backlogOutput is how many bytes of the newest output of a live run are kept for later followers. The
+// store has all of it when the run has ended.
 const backlogOutput = 16 << 10
 
 // Hub sends events to subscribers. A slow subscriber loses events and receives a gap instead; it

@@ -348,7 +348,8 @@ func allows(allowed []string, what string) bool {
 	})
 }
 
-// note stores a request in the audit log. Each token has a share of it, and all callers without a valid token have one together.
+// note stores a request in the audit log. Each token has a share of it, and all callers without a valid
+// token have one together.
 func (s *Server) note(r *http.Request, token string, a job.Action) {
 	a.At, a.From, a.Share = s.Now(), "listener, "+r.RemoteAddr, "token:"+token
 	if token != "" {

@@ -1,5 +1,5 @@
-// Package othercron owns the agreement between the crons of a host: the lock that lets only one of them run, the
-// marks of a boot, and until when another one ran.
+// Package othercron owns the agreement between the crons of a host: the lock that lets only one of them
+// run, the marks of a boot, and until when another one ran.
 package othercron
 
 import (

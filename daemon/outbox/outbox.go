@@ -271,8 +271,8 @@ func (b *Outbox) file(d Draft) {
 }
 
 // admit numbers a message and reserves space for it. A user other than root can use a quarter of the
-// queue, and never more than the remaining space, so that the next user still finds some. Refusals are counted, and
-// logged once an hour.
+// queue, and never more than the remaining space, so that the next user still finds some. Refusals are
+// counted, and logged once an hour.
 func (b *Outbox) admit(it *item) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -47,7 +47,8 @@ var (
 	}
 	// devices hold no data. /dev/tty is the terminal of a process itself, and runs have none.
 	devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"}
-	// terminals include the terminals of the user's sessions: a strict sandbox must not read what is typed there.
+	// terminals include the terminals of the user's sessions: a strict sandbox must not read what is
+	// typed there.
 	terminals = []string{"/dev/ptmx", "/dev/pts"}
 
 	temporary = []string{"/tmp", "/var/tmp", "/dev/shm"}

@@ -149,7 +149,8 @@ func network() (uint64, error) {
 
 // defaultReserved sets the default action of the signals that the C library reserves for itself.
 // glibc's posix_spawn leaves them ignored in its children, exec passes that on, and package signal
-// cannot set them. Go itself uses one of them before, for a sandbox. All of struct sigaction is zero for that, on every architecture.
+// cannot set them. Go itself uses one of them before, for a sandbox. All of struct sigaction is zero
+// for that, on every architecture.
 func defaultReserved() {
 	const first, last, maskSize = 32, 34, 8
 	var action [4]uint64

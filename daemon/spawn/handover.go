@@ -50,8 +50,8 @@ func (h *pauseRequest) fail() {
 //  5. calls Resume if that fails.
 //
 // Before it pauses, the Spawner waits for programs that Exec started, unless they were killed, and for
-// sessions that are being begun. When ctx is done it stops waiting and kills those programs: their work must be
-// repeated.
+// sessions that are being begun. When ctx is done it stops waiting and kills those programs: their work
+// must be repeated.
 //
 // Hold is for a Spawner whose Run is going, and is called by one goroutine at
 // a time. While it holds, Run does not see the end of its own context.

@@ -163,8 +163,8 @@ func New(options Options) *Spawner {
 }
 
 // Helper is the whole program of a process that a Spawner starts for itself: the starter, a
-// writer of a log= file, or what a run does before its command. In any other process it does nothing. Programs that run a Spawner must
-// call it first.
+// writer of a log= file, or what a run does before its command. In any other process it does nothing.
+// Programs that run a Spawner must call it first.
 func Helper() {
 	starter.Serve()
 	logfile.Serve()

@@ -1,9 +1,9 @@
 // Package unixconn owns reading and closing the unix sockets to which users of the host send.
 //
 // A message on such a socket can carry descriptors. If the reader does not accept them, the kernel closes
-// them in the thread that reads the message or closes the socket. If one of them is the last descriptor of a TCP
-// connection with SO_LINGER, that thread waits as long as its sender has chosen, unless it receives a
-// signal.
+// them in the thread that reads the message or closes the socket. If one of them is the last descriptor
+// of a TCP connection with SO_LINGER, that thread waits as long as its sender has chosen, unless it
+// receives a signal.
 package unixconn
 
 import (
@@ -79,7 +79,8 @@ func (c Conn) close() {
 	}
 }
 
-// interruptibly calls a function in a locked thread. After patience, signals interrupt its waits in the kernel.
+// interruptibly calls a function in a locked thread. After patience, signals interrupt its waits in the
+// kernel.
 func interruptibly(do func()) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -44,8 +44,8 @@ type Options struct {
 // maxGlobs is the highest number of globs of a user.
 const maxGlobs = 1000
 
-// Watcher watches the files of all users, through their processes. Its methods may be called from any goroutine, and do
-// not wait for a user's process.
+// Watcher watches the files of all users, through their processes. Its methods may be called from any
+// goroutine, and do not wait for a user's process.
 type Watcher struct {
 	options Options
 	changed chan struct{}                      // Set was called

@@ -108,8 +108,8 @@ const lastGeneration = 100
 // No member takes a future occurrence, but its clock may be ahead.
 const ahead = time.Minute
 
-// Table contains the holders of occurrences, as far as one member knows. It is not safe for concurrent use. Its Limits bound
-// its size.
+// Table contains the holders of occurrences, as far as one member knows. It is not safe for concurrent
+// use. Its Limits bound its size.
 type Table struct {
 	Started uint32 // number of the start of this member's daemon, see Mark
 

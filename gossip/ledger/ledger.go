@@ -55,7 +55,8 @@ type Options struct {
 	Dir     string   // of the log, if this member is a voter, and of nothing else
 	Link    *link.Link
 	Addr    func(member string) (addr string, ok bool) // returns the address of a member's link
-	// IsGone reports whether another member is known to be dead, to have left, or to have given up the occurrence.
+	// IsGone reports whether another member is known to be dead, to have left, or to have given up the
+	// occurrence.
 	IsGone func(ctx context.Context, member string, o exchange.Occurrence) bool
 	// Holding returns this member's entry of a job; zero: it has none.
 	Holding func(key job.Key) catalog.Holding

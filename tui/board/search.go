@@ -105,7 +105,8 @@ func marked(ctx context.Context, n int, test func(i int) bool) ([]bool, error) {
 // Search returns the search that the list waits for, or nil. Its result is passed to Take.
 func (l *List) Search() *Search { return l.search }
 
-// Searching reports whether a search is under way, so that the list still shows the jobs of the previous filter.
+// Searching reports whether a search is under way, so that the list still shows the jobs of the
+// previous filter.
 func (l *List) Searching() bool {
 	return slices.ContainsFunc(l.terms, func(t term) bool { return t.expr != nil && t.meets == nil })
 }

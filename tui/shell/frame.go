@@ -244,7 +244,8 @@ func (s *Shell) drawToast(body canvas.View) int {
 	return page.DrawWrapped(v.In(3, 0, width, v.Height()), s.toast.text, canvas.Style{Bold: true}, s.w)
 }
 
-// hides does nothing, because Click already hides messages and hints. It keeps the click from what lies below.
+// hides does nothing, because Click already hides messages and hints. It keeps the click from what lies
+// below.
 func hides(int, int) []screen.Effect { return nil }
 
 // usual are the keys on the last line of a screen that does not choose its own. Those

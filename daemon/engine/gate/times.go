@@ -98,8 +98,8 @@ func (c *check) hours() Decision {
 }
 
 // opens returns when the hours of the occurrence begin, and the name of the rule that prevents
-// a start now; "" if it can start now. An occurrence on time counts at its due time; if its run waited, it can also
-// start now.
+// a start now; "" if it can start now. An occurrence on time counts at its due time; if its run waited,
+// it can also start now.
 func (c *check) opens() (opens time.Time, against string) {
 	opens, against = c.Blackouts.Opens(c.Options.Hours, c.Now)
 	if c.Trigger == job.TriggerClock && c.Now.Sub(c.Due) <= c.Options.Grace {

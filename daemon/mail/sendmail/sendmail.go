@@ -108,8 +108,8 @@ type envelope struct {
 // from starting.
 const maxEnvelope = 8 << 20
 
-// Enqueue adds an email to the queue. It never blocks: the body of the email is read and written down by Run's
-// goroutine, unless there is no mailer.
+// Enqueue adds an email to the queue. It never blocks: the body of the email is read and written down
+// by Run's goroutine, unless there is no mailer.
 func (q *Queue) Enqueue(l *mail.Message) {
 	born := time.Now().UTC().Round(0)
 	q.Outbox.Enqueue(outbox.Draft{

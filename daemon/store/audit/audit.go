@@ -39,8 +39,8 @@ const newest = "SELECT id FROM action WHERE share = ? AND share <> '' ORDER BY i
 const excess = "DELETE FROM action WHERE share = ? AND share <> '' AND id <= ?"
 
 // Record stores actions, with texts cut to job.MaxText bytes. If a share exceeds perShare by
-// about a hundred actions, it removes the oldest actions of that share, never those of other shares. It does not wait
-// until the disk has them: a power loss can take the newest.
+// about a hundred actions, it removes the oldest actions of that share, never those of other shares. It
+// does not wait until the disk has them: a power loss can take the newest.
 func (l *Log) Record(ctx context.Context, perShare int, actions ...job.Action) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
