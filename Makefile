@@ -80,7 +80,7 @@ check: build lint ## what to run after each change, in a minute: linters and sho
 	$(GO) test -vet=off -short -p 4 -parallel 6 -timeout 10m -skip '$(RINGS)|$(SLOW)' $$($(GO) list ./... | grep -v /packaging$$)
 
 tests: build ## the tests alone, without packaging and rings of daemons; root boots three small machines
-	$(GO) test -vet=off -count=1 -timeout 30m -skip '$(RINGS)' $$($(GO) list ./... | grep -v /packaging$$)
+	$(GO) test -vet=off -p 3 -count=1 -timeout 30m -skip '$(RINGS)' $$($(GO) list ./... | grep -v /packaging$$)
 	@test "$$(id -u)" = 0 || echo "SKIPPED: what only root can do (become other accounts, mount, make control groups, own a host's tables) is not tested as $$(id -un); go test -v names each test"
 	@command -v tmux >/dev/null || echo "SKIPPED: tmux is not installed, so the dashboard is not driven in a terminal"
 	@$(GO) test -vet=off -v ./daemon/cgroup | sed -n 's/.*SKIPPED, NOT TESTED: */SKIPPED: some tests of control groups: /p' | sort -u
@@ -144,7 +144,7 @@ zones: ## Next against its definition around every change of every zone, to 2200
 	CRONRING_LONG=1 $(GO) test ./crontab/timetable -run BruteForce -count=1 -timeout 1h
 
 machines: ## minutes and lab together, then rings of daemons
-	$(GO) test -vet=off ./packaging -count=1 -timeout 45m -parallel 8 -v
+	$(GO) test -vet=off ./packaging -count=1 -timeout 45m -parallel 12 -v
 	@command -v piuparts >/dev/null || echo "SKIPPED: piuparts is not installed, so the package is not checked with it"
 	$(MAKE) rings
 
