@@ -171,7 +171,7 @@ func (r *Table) blocks(s *state, asker name, q Question) bool {
 	case s.generation < q.Generation:
 		return s.member == r.self || s.step() > step(q.Phase, q.Attempt)
 	case s.generation == q.Generation && q.Mine:
-		return s.phase > exchange.Taken || s.member.Value() < asker.Value()
+		return s.phase > exchange.Taken || !s.givenUp && s.member.Value() < asker.Value()
 	}
 	return true
 }

@@ -602,3 +602,18 @@ func TestRestartedMemberLearnsItsGeneration(t *testing.T) {
 	q, _ := r.Ask(o, true, []string{"b"}, noon)
 	want(t, "answer", other.Answer("a", q, noon), Answer{Occurrence: o, Serial: 1, Reply: Free})
 }
+
+// TestGivenUpDoesNotBlockTheMemberThatTookIt: a gave up an occurrence that b had taken too, because the two
+// did not see each other. All members let b keep it.
+func TestGivenUpDoesNotBlockTheMemberThatTookIt(t *testing.T) {
+	o := due(1, 0)
+	a, b, c := New("a", DefaultLimits), New("b", DefaultLimits), New("c", DefaultLimits)
+	a.claimAlone(o)
+	given, _ := a.Progress(exchange.Progress{Occurrence: o, Phase: exchange.Taken, GivenUp: true}, noon)
+	c.Learn([]Mark{given}, noon)
+	b.claimAlone(o)
+	q, _ := b.Ask(o, true, []string{"a", "c"}, noon)
+	for _, r := range []*Table{a, c} {
+		want(t, "answer", r.Answer("b", q, noon), Answer{Occurrence: o, Serial: 1, Reply: Free})
+	}
+}
