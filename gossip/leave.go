@@ -88,7 +88,7 @@ func (r *Ring) broadcastFinal(u holders.Unstarted) {
 	now := r.o.Now()
 	for _, x := range u.Occurrences {
 		holder := r.table.Holder(x.Occurrence)
-		if m := r.members[holder]; holder == "" || holder == r.o.ID || m == nil || m.state != Alive {
+		if m := r.members[holder]; holder == "" || holder == r.o.ID || m == nil || m.state != Alive || r.table.GaveUp(x.Occurrence, holder) {
 			x.GivenUp = true
 			r.table.Progress(x, now)
 			r.stage.givesUp = true

@@ -303,6 +303,28 @@ func TestMarksOfLeaverReachAMemberThatWasCutOff(t *testing.T) {
 	})
 }
 
+// TestLeaverGivesUpWhatAnotherMemberGaveUp: a live member gave an occurrence up. The voters may have
+// granted it to the member that leaves.
+func TestLeaverGivesUpWhatAnotherMemberGaveUp(t *testing.T) {
+	bubble(t, func(t *testing.T, r *testRing) {
+		r.ring(3)
+		o := occurrence(7)
+		remains, broken, h := r.members[0], r.members[1], r.members[2]
+		gaveUp := func(by, to *testMember) func() bool {
+			return func() bool {
+				return slices.ContainsFunc(to.orphans(by.id), func(x holders.Report) bool { return x.Occurrence == o && x.GivenUp })
+			}
+		}
+		broken.Take(exchange.Progress{Occurrence: o, Phase: exchange.Taken}, exchange.Progress{Occurrence: o, Phase: exchange.Taken, GivenUp: true})
+		r.await(10*time.Second, "it is given up", gaveUp(broken, h))
+		h.unstarted = []exchange.Progress{{Occurrence: o, Phase: exchange.Taken}}
+		if err := h.Leave(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		r.await(10*time.Second, "it is given up again", gaveUp(h, remains))
+	})
+}
+
 // TestTakenBackOccurrenceIsOrphanedWithItsMember: a member gave an occurrence up, and the voters granted it to
 // that member again. Another member learns that only from the refusal of its claim.
 func TestTakenBackOccurrenceIsOrphanedWithItsMember(t *testing.T) {

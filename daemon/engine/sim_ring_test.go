@@ -82,12 +82,13 @@ func TestSimulationOfRings(t *testing.T) {
 // was given up beyond a partition, and forgets that it has made an attempt itself. In 7300185 a member is
 // killed before the others receive that it gave up what it had taken over. In 106500 a member is paused while
 // it claims an occurrence, and claims it again after others gave it up. In 109818 a run fails, and no member
-// can start its next attempt.
+// can start its next attempt. In 206199 a member is about to leave, and the voters grant it what
+// could not start on another member. It does not receive their answer.
 func TestSimulationOfRingsWithFoundFaults(t *testing.T) {
 	for _, s := range []uint64{1000003, 1004060, 700335, 500228, 1102319, 770189, 3006432, 3018111, 7000331, 7001404, 9000358, 9010098} {
 		simulateRing(t, s, false, false)
 	}
-	for _, s := range []uint64{21000024, 7000173, 7300185, 106500, 109818} {
+	for _, s := range []uint64{21000024, 7000173, 7300185, 106500, 109818, 206199} {
 		simulateRing(t, s, true, false)
 	}
 }
