@@ -20,7 +20,7 @@
 //	asked   -- Claim -----> asked  ----- claim, Question --->  asked, remembered
 //	   |                      |  <---- Free, or no answer ---  no objection
 //	   |                      |  <---- Busy, Known, Old -----  it has precedence, or took it
-//	   |                      |  <---- Early ----------------  its clock is behind
+//	   |                      |  <---- Later ----------------  its clock is behind, or it does not see the claimant
 //	   | <- Postponed --------+  waiting again, longer each time
 //	   | <- Refused ----------+  dropped
 //	   | <- Granted ----------+

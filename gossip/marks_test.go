@@ -151,6 +151,42 @@ func TestClaimWithoutAnswer(t *testing.T) {
 	})
 }
 
+// A member claims an occurrence before another one sees it, for example because it was just restarted. The
+// other one would not ask it, and so does not agree, if it may claim the occurrence itself.
+func TestClaimOfAMemberThatIsNotSeen(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		state func(m *testMember, claimant string)
+		want  holders.Grant
+	}{
+		{"dead", func(m *testMember, claimant string) { m.setState(m.members[claimant], Gone) }, holders.Postponed},
+		{"unknown", func(m *testMember, claimant string) { delete(m.members, claimant) }, holders.Postponed},
+		{"joining", func(m *testMember, _ string) {
+			m.stage.entry, m.stage.joinBy = joining, time.Now().Add(time.Minute)
+			clear(m.members)
+		}, holders.Granted},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, r *testRing) {
+				r.ring(3)
+				r.net.lose(1) // no mark arrives
+				claimant, other, o := r.members[0], r.members[1], occurrence(7)
+				other.inRun(t, func() { test.state(other, claimant.id) })
+				claimant.Take(holders.Claim{Occurrence: o})
+				by := r.granted(claimant, o, test.want)
+				if test.want == holders.Granted {
+					return
+				}
+				if by != other.id {
+					t.Errorf("postponed by %q, want %q", by, other.id)
+				}
+				other.Take(holders.Claim{Occurrence: o})
+				r.granted(other, o, holders.Granted)
+			})
+		})
+	}
+}
+
 // A member that restarted before it wrote a grant of the voters learns about it from a member
 // whose claim was rejected because of that grant.
 func TestMarksOfWhoDoesNotKnow(t *testing.T) {

@@ -307,7 +307,7 @@ func (r *Ring) claimed(ev holders.Claimed) {
 		}
 		r.claimOlder(c)
 	case ev.By != "":
-		r.stall(c, "it is not due yet by the clock of "+r.hostOf(ev.By))
+		r.stall(c, r.hostOf(ev.By)+" does not agree yet: by its clock it is not due, or it does not see this member")
 	default:
 		r.stall(c, "")
 	}

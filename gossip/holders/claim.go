@@ -198,7 +198,7 @@ func (r *Table) Receive(from string, a Answer, now time.Time) (Claimed, Changes)
 	case a.Reply == Old:
 		delete(r.claims, a.Occurrence)
 		return Claimed{Occurrence: a.Occurrence, Grant: Refused}, Changes{}
-	case a.Reply == Early:
+	case a.Reply == Later:
 		delete(r.claims, a.Occurrence)
 		return Claimed{Occurrence: a.Occurrence, Grant: Postponed, By: from}, Changes{}
 	case a.Reply == Busy:

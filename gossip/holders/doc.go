@@ -12,6 +12,8 @@
 //   - If it is claiming the occurrence too and has the lower ID, it refuses.
 //   - If it is claiming the occurrence too and has the higher ID, it gives way:
 //     it grants the claim, and its own claim fails.
+//   - If it does not see the claimant, it would not send its own claims to it. So
+//     the claim must be repeated later. Package gossip decides that.
 //   - Otherwise it grants the claim, and remembers the claimant.
 //
 // A claim succeeds if no member refuses it. A member that does not answer does
@@ -21,9 +23,10 @@
 // Therefore two members that can reach each other are never granted the same
 // occurrence. Suppose that A and B were both granted it. One of them, say B, must
 // have answered A's question before B began its own claim; otherwise B would have
-// refused or given way. A was already claiming when it sent that question. So
-// when B's question arrives, A refuses it, because A has the lower ID or has
-// already won, or A gives way and loses its own claim.
+// refused or given way. B saw A then, so it sent its own question to A, too. A was
+// already claiming when it sent its question. So when B's question arrives, A
+// refuses it, because A has the lower ID or has already won, or A gives way and
+// loses its own claim.
 //
 // One of the claimants always succeeds: a claim fails only if another member has
 // taken the occurrence, or if a member with a lower ID claims it too, and one of

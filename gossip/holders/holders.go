@@ -35,7 +35,7 @@ const (
 	Undecided Grant = iota // more answers are needed
 	Granted
 	Refused
-	Postponed // it is not due yet by the clock of a member, or the voters did not answer; it can be claimed again
+	Postponed // a member answered Later, or the voters did not answer; it can be claimed again
 )
 
 // Question is a request to another member to grant an occurrence.
@@ -57,7 +57,7 @@ const (
 	Busy                    // the member claims it too, and has precedence
 	Known                   // it is taken: see Mark
 	Old                     // it is too old to be remembered, and a later occurrence of its job was taken
-	Early                   // by the member's clock it is not due yet
+	Later                   // by the member's clock it is not due yet, or the member does not see the claimant
 	Silent                  // there was no answer; never sent
 )
 
