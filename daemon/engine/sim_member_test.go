@@ -298,7 +298,9 @@ func (n *simMember) claim(c holders.Claim) {
 		to := n.sim.of(id)
 		n.send(to, func() {
 			a := holders.Answer{Occurrence: o, Serial: q.Serial, Reply: holders.Free}
-			if to.counts(n.id, o) {
+			if _, sees := to.heard[n.id]; to.joined && !sees && to.counts(n.id, o) {
+				a.Reply = holders.Later
+			} else if to.counts(n.id, o) {
 				a = to.table.Answer(n.id, q, to.clock())
 			}
 			to.send(n, func() { n.receive(id, a) })
