@@ -43,12 +43,12 @@ func (e *Engine) restore() {
 	for _, r := range memory.Handed {
 		e.handOverAgain(r)
 	}
+	if memory.Booted { // before the ends of lost runs start the same jobs, at other instants: see freshDue
+		e.boot(func(*crontab.File) bool { return true })
+	}
 	e.followAll()
 	e.freed = slices.Sorted(maps.Keys(e.byJob))
 	e.startNext()
-	if memory.Booted {
-		e.boot(func(*crontab.File) bool { return true })
-	}
 }
 
 // lose records the end of a run whose end was not observed. The current options of its
