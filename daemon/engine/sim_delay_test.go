@@ -31,7 +31,7 @@ func (h *history) delayed(effects []effect.Effect) {
 func (h *history) delayedRun(r job.Record, slot int) {
 	now, delay := h.w.now.Up, h.w.engine.delayOf(slot)
 	switch {
-	case !r.Run.State.Live() && r.Run.Verdict != job.VerdictRetry:
+	case (r.Kind == job.Ended || r.Kind == job.Dropped) && r.Run.Verdict != job.VerdictRetry:
 		h.times.ends[r.Job] = now
 	case r.Kind == job.Decided && (r.Run.Trigger == job.TriggerClock || r.Run.Trigger == job.TriggerCatchup):
 		if end, known := h.times.ends[r.Job]; known && now-end < delay {

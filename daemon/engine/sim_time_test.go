@@ -112,6 +112,9 @@ func (h *history) killed(k effect.Kill) {
 		return
 	}
 	if k.Signal != syscall.SIGKILL {
+		if t.asked > 0 {
+			return // a daemon that stops repeats the signal
+		}
 		if silent := h.w.now.Awake() - t.heard; r.StopReason == job.NoBeat && silent < t.options.Watchdog {
 			h.w.t.Errorf("invariant 36: run %d is stopped after %s without a sign of life, with watchdog=%s", k.Run, silent, t.options.Watchdog)
 		}
