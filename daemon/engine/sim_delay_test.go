@@ -69,30 +69,25 @@ func (h *history) countsPause(slot int) bool {
 	return h.jobs.Options(slot).PauseCounts && paused && !hold.Skips && hold.Covers(h.w.now.Wall)
 }
 
-// counted checks the other half of invariant 33: with pause-counts= nothing is skipped because
-// of a pause, unless a load changes the job.
-func (h *history) counted(effects []effect.Effect) {
-	loads := func(eff effect.Effect) bool {
+// loads reports whether the crontabs are loaded in a step.
+func loads(effects []effect.Effect) bool {
+	return slices.ContainsFunc(effects, func(eff effect.Effect) bool {
 		f, ok := eff.(effect.Fact)
 		return ok && f.Record.Kind == job.Loaded
-	}
-	if slices.ContainsFunc(effects, loads) {
+	})
+}
+
+// counted checks the other half of invariant 33, in a step without a load: with pause-counts=
+// nothing is skipped because of a pause.
+func (h *history) counted(r job.Record) {
+	slot, known := h.find(r.Job)
+	if !known || r.Kind != job.Decided || r.Run != nil || r.Backfill != nil || r.Reason != job.IsPaused {
 		return
 	}
-	for _, eff := range effects {
-		f, ok := eff.(effect.Fact)
-		if !ok || f.Record.Kind != job.Decided || f.Record.Run != nil || f.Record.Backfill != nil || f.Record.Reason != job.IsPaused {
-			continue
-		}
-		slot, known := h.find(f.Record.Job)
-		if !known {
-			continue
-		}
-		hold, _ := h.trials.holds.Of(f.Record.Job, h.jobs.Entry(slot).User())
-		clock := !timetable.IsTimeless(h.jobs.Entry(slot).Schedule) || h.w.engine.delayOf(slot) > 0
-		if clock && h.jobs.Options(slot).PauseCounts && !hold.Skips {
-			h.w.t.Errorf("invariant 33: %s at %s is skipped as paused, with pause-counts=yes", f.Record.Job, f.Record.Due)
-		}
+	hold, _ := h.trials.holds.Of(r.Job, h.jobs.Entry(slot).User())
+	clock := !timetable.IsTimeless(h.jobs.Entry(slot).Schedule) || h.w.engine.delayOf(slot) > 0
+	if clock && h.jobs.Options(slot).PauseCounts && !hold.Skips {
+		h.w.t.Errorf("invariant 33: %s at %s is skipped as paused, with pause-counts=yes", r.Job, r.Due)
 	}
 }
 

@@ -158,10 +158,13 @@ func (h *history) randomLetter(rng *rand.Rand) event.Event {
 
 // failures checks the invariants about failures for one step.
 func (h *history) failures(effects []effect.Effect) {
+	loaded := loads(effects)
 	for i, eff := range effects {
 		switch eff := eff.(type) {
 		case effect.Fact:
-			h.paused(eff.Record)
+			if h.paused(eff.Record); !loaded {
+				h.counted(eff.Record)
+			}
 			h.judged(eff.Record, effects[i+1:])
 		case effect.Start:
 			h.tried(eff)
