@@ -194,7 +194,7 @@ func (h *history) parentsLack(r job.Run) {
 	for _, edge := range e.Options().After {
 		id := job.ID(edge.Job)
 		parent, ok := h.find(id)
-		if !ok {
+		if !ok || h.countsPause(parent) { // a newer occurrence might be due and not decided yet
 			return
 		}
 		l := h.trials.summaries[job.Owned{Job: id, User: h.w.engine.jobs.Entry(parent).User()}]
