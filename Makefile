@@ -83,7 +83,7 @@ tests: build ## the tests alone, without packaging and rings of daemons; root bo
 	$(GO) test -vet=off -p 3 -count=1 -timeout 30m -skip '$(RINGS)' $$($(GO) list ./... | grep -v /packaging$$)
 	@test "$$(id -u)" = 0 || echo "SKIPPED: what only root can do (become other accounts, mount, make control groups, own a host's tables) is not tested as $$(id -un); go test -v names each test"
 	@command -v tmux >/dev/null || echo "SKIPPED: tmux is not installed, so the dashboard is not driven in a terminal"
-	@$(GO) test -vet=off -v ./daemon/cgroup | sed -n 's/.*SKIPPED, NOT TESTED: */SKIPPED: some tests of control groups: /p' | sort -u
+	@$(GO) test -vet=off -count=1 -v ./daemon/cgroup | sed -n 's/.*SKIPPED, NOT TESTED: */SKIPPED: some tests of control groups: /p' | sort -u
 
 lint: ## gofmt, vet, the client for macOS, staticcheck, workflows, scripts, manual pages
 	@test -z "$$(gofmt -l .)" || { echo "gofmt -w these:"; gofmt -l .; exit 1; }

@@ -85,9 +85,9 @@ func secondly(name string, n int, options, command string) string {
 	return table.String()
 }
 
-// installCrontab installs a crontab before end. The attacker's own signals can stop crontab(1) for good.
-func installCrontab(table string, end time.Time) error {
-	ctx, cancel := context.WithDeadline(context.Background(), end)
+// installCrontab installs a crontab. The attacker's own signals can stop crontab(1) for good.
+func installCrontab(table string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "crontab", "-")
 	cmd.Stdin = strings.NewReader(table)
@@ -99,7 +99,7 @@ func installCrontab(table string, end time.Time) error {
 
 // wait installs a crontab and leaves the attack to its jobs.
 func wait(begun func(), end time.Time, table string) error {
-	if err := installCrontab(table, end); err != nil {
+	if err := installCrontab(table); err != nil {
 		return err
 	}
 	begun()
@@ -110,7 +110,7 @@ func wait(begun func(), end time.Time, table string) error {
 // stopAll repeatedly stops every process of the user, with a pause between. The daemon starts some
 // each second.
 func stopAll(begun func(), end time.Time, table string, pause time.Duration) error {
-	if err := installCrontab(table, end); err != nil {
+	if err := installCrontab(table); err != nil {
 		return err
 	}
 	begun()
@@ -154,6 +154,7 @@ func leaseShells(begun func(), end time.Time, stop bool) error {
 		n = 1
 	}
 	failed := make(chan error, n+1)
+	installed := make(chan struct{})
 	var leased sync.WaitGroup
 	for i := range n {
 		path := filepath.Join(home, fmt.Sprint("shell", i))
@@ -166,7 +167,7 @@ func leaseShells(begun func(), end time.Time, stop bool) error {
 		holders.Go(func() {
 			defer first()
 			for time.Now().Before(end) {
-				blocked, err := leaseUntilBroken(path, first, end)
+				blocked, err := leaseUntilBroken(path, first, installed, end)
 				if err != nil {
 					failed <- err
 					return
@@ -178,9 +179,10 @@ func leaseShells(begun func(), end time.Time, stop bool) error {
 		})
 	}
 	leased.Wait()
-	if err := installCrontab(table.String(), end); err != nil {
+	if err := installCrontab(table.String()); err != nil {
 		failed <- err
 	}
+	close(installed)
 	begun()
 	holders.Wait()
 	select {
@@ -193,8 +195,8 @@ func leaseShells(begun func(), end time.Time, stop bool) error {
 
 // leaseUntilBroken holds a write lease until a process opens the file and a further 46 seconds (or
 // end) have passed. It calls leased when it has the lease. If the lease is broken, all of the user's
-// processes are stopped once.
-func leaseUntilBroken(path string, leased func(), end time.Time) (broken bool, err error) {
+// processes are stopped once, as soon as crontab(1) is not one of them.
+func leaseUntilBroken(path string, leased func(), installed <-chan struct{}, end time.Time) (broken bool, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return false, err
@@ -214,6 +216,7 @@ func leaseUntilBroken(path string, leased func(), end time.Time) (broken bool, e
 			if until = time.Now().Add(46 * time.Second); until.After(end) {
 				until = end
 			}
+			<-installed
 			stopEverything()
 		}
 		time.Sleep(5 * time.Millisecond)
@@ -229,7 +232,7 @@ func hugeCrontabs(begun func(), end time.Time) error {
 	huge := strings.Repeat(leapDay, 1_280_000)
 	begun()
 	for time.Now().Before(end) {
-		if err := installCrontab(huge, end); err != nil && time.Now().Before(end) {
+		if err := installCrontab(huge); err != nil && time.Now().Before(end) {
 			fmt.Printf("refused: %.200v\n", err)
 			time.Sleep(100 * time.Millisecond) // the attack's rate
 		}
@@ -241,7 +244,7 @@ func hugeCrontabs(begun func(), end time.Time) error {
 func requestLists(begun func(), end time.Time) error {
 	err := errors.New("no size was tried")
 	for _, n := range []int{100_000, 10_000, 1_000} {
-		if err = installCrontab(strings.Repeat(leapDay, n), end); err == nil {
+		if err = installCrontab(strings.Repeat(leapDay, n)); err == nil {
 			fmt.Println(n, "entries")
 			break
 		}
@@ -297,7 +300,7 @@ func longReasons(begun func(), end time.Time) error {
 		fmt.Fprintf(&table, "#@ name=reason%d\n%s", i, leapDay)
 		fmt.Fprintf(&names, ",%q", fmt.Sprint("reason", i))
 	}
-	if err := installCrontab(table.String(), end); err != nil {
+	if err := installCrontab(table.String()); err != nil {
 		return err
 	}
 	begun()

@@ -38,7 +38,7 @@ var otherEnds = map[string]struct {
 	"cronring doctor":                                                {[]int{cli.ExitDone, cli.ExitProblems}, "as the host is"},
 	"cronring backfill report 2026-03-01..2026-03-31 --max-active=2": {[]int{cli.ExitUsage, 6}, "a person is asked whether so many are meant"},
 	"cronring rm 'etl*' --comment-out":                               {[]int{cli.ExitUsage, 6}, "a person is asked whether so many are meant"},
-	"sudo cronring access alice":                                     {[]int{3}, "the host has no such user"},
+	"sudo cronring access alice":                                     {[]int{cli.ExitDone, 3}, "as the host is"},
 	"cronring backfill stop 3":                                       {[]int{3}, "there is no third backfill"},
 	"cronring retry @failed --since -2h":                             {[]int{cli.ExitDone, 6}, "what the line above runs again may still go"},
 	"cronring dead drop 4213":                                        {[]int{3}, "the line above retries the run"},

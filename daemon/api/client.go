@@ -79,7 +79,7 @@ func (c *Client) Show(ctx context.Context, ref string) (Job, error) {
 
 // Why explains the occurrence of a job at the instant at, or within the
 // minute that begins there. A zero time means the newest that waits, or was
-// missed or skipped; if there is none, the newest one or a later manual run.
+// missed or skipped; if there is none, the newest one; or a later manual run.
 func (c *Client) Why(ctx context.Context, ref string, at time.Time) (Why, error) {
 	v := url.Values{"job": {ref}}
 	setTime(v, "at", at)

@@ -78,7 +78,7 @@ func tried(socket string) []string {
 
 // ended reports whether a connection was made and has ended.
 func ended(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
 // isOther reports whether there is a file at path that is not a socket.

@@ -20,6 +20,9 @@ const Suffix = ".tmp"
 func Write(path string, parts ...[]byte) error {
 	unfinished := path + Suffix
 	err := os.Remove(unfinished)
+	if _, missing := os.Lstat(unfinished); missing != nil { // else its path is why
+		err = withoutPaths(err)
+	}
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		err = withoutPaths(writeNew(unfinished, parts))
 	}

@@ -98,6 +98,7 @@ func TestFaultOfABody(t *testing.T) {
 		`{"jobs":`:                 "it ends within the document",
 		`{"jobs":}`:                "it is not JSON, or too deeply nested, at byte 9",
 		strings.Repeat("[", 20000): "it is not JSON, or too deeply nested, at byte 10001",
+		`{"jobs":"x"}`:             "jobs cannot be a JSON string",
 		`{"later":true}`:           `unknown field \"later\"`,
 	} {
 		c := connect(t, path)

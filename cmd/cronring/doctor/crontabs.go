@@ -46,7 +46,7 @@ func (e *examination) checkCrontab(ctx context.Context, t *inventory.Crontab) []
 	var found []finding
 	if n := cli.ErrorsIn(t.Diagnostics); n > 0 {
 		found = append(found, finding{Grade: gradeProblem, What: t.Path + " has " + display.Count(n, "error"),
-			Why: "a line with an error is ignored, its entry is held, or an option has no effect, or other crons would not read it",
+			Why: "a line is ignored, an entry is held, an option has no effect, or other crons would not read the file",
 			Fix: advice("cronring lint " + display.Quote(t.Path))})
 	}
 	for _, name := range t.Accounts() {

@@ -22,7 +22,8 @@ func NewWhy(a *cli.App) *cobra.Command {
 and after= that the entry has; the first cross wins.
 
 Without --at it is about the newest occurrence that waits, or was missed or
-skipped; if there is none, about the newest one or a later manual run.`,
+skipped; if there is none, about the newest one. If a manual run came later, it
+is about that run.`,
 		Example: "  cronring why backup --at 'yesterday 02:30'",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -222,7 +222,10 @@ func BodyOf[T any](c *Call, limit int64) (T, error) {
 // bodyFault returns why the body of a request is not its document.
 func bodyFault(err error) string {
 	syntax, isSyntax := errors.AsType[*json.SyntaxError](err)
+	wrong, isOther := errors.AsType[*json.UnmarshalTypeError](err)
 	switch {
+	case isOther:
+		return cmp.Or(wrong.Field, "the document") + " cannot be a JSON " + wrong.Value
 	case errors.Is(err, io.EOF):
 		return "it is empty"
 	case errors.Is(err, io.ErrUnexpectedEOF):

@@ -72,15 +72,15 @@ func (ev *evidence) crossed() job.Step {
 		return job.StepEntry
 	case ev.run != nil && ev.run.Outcome.Kind == job.NotStarted:
 		return job.StepGate
-	case ev.run != nil && ev.run.State != job.RunQueued && ev.run.State != job.RunDropped && !ev.waitsForOthers():
+	case ev.run != nil && ev.run.State != job.RunQueued && ev.run.State != job.RunDropped && !waitsForOthers(ev.run):
 		return ""
 	}
 	return ev.stepOf(ev.reason())
 }
 
-// waitsForOthers reports whether the run waits for more than a time.
-func (ev *evidence) waitsForOthers() bool {
-	on := ev.run.WaitsOn()
+// waitsForOthers reports whether a run waits for more than a time.
+func waitsForOthers(r *job.Run) bool {
+	on := r.WaitsOn()
 	return on == job.WaitsOnParents || on == job.WaitsOnCheck || on == job.WaitsOnConditions
 }
 

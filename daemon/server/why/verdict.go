@@ -29,7 +29,7 @@ func (ev *evidence) verdict(cross job.Step) string {
 		return "It is not known whether it ran: the log of cron has no start of it."
 	case ev.run != nil && ev.run.State == job.RunQueued:
 		return "It is late, not lost. " + ev.reason().Sentence()
-	case ev.run != nil && ev.waitsForOthers():
+	case ev.run != nil && waitsForOthers(ev.run):
 		return "It has not started yet. " + ev.reason().Sentence()
 	case cross == job.StepGate && ev.run != nil && ev.run.Reason == job.HandedOver:
 		return "It could not be started. " + display.Sentence(ev.run.Outcome.Error) + " " + ev.run.Reason.Sentence()
@@ -171,8 +171,8 @@ func (ev *evidence) facts(cross job.Step, again int) []string {
 			break
 		}
 		rest := ""
-		if r.State == job.RunWaiting && !r.NotBefore.IsZero() {
-			rest = " for another " + display.Length(max(0, r.NotBefore.Sub(ev.now)))
+		if r.State == job.RunWaiting && !waitsForOthers(&r) && r.NotBefore.After(ev.now) {
+			rest = " for another " + display.Length(r.NotBefore.Sub(ev.now))
 		}
 		facts = append(facts, fmt.Sprintf("the occurrence of %s is waiting%s, as run %d: %s", ev.stamp(r.Due), rest, r.ID, display.Clause(r.Reason.Sentence())))
 	}
