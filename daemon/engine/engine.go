@@ -373,6 +373,7 @@ func (e *Engine) setBack(by time.Duration) {
 	}
 	e.agenda.Reset(e.now.Wall)
 	e.planResumes()
+	e.pending = e.addWaiting(e.pending) // a pause might begin again later
 	e.emit(e.roster())
 }
 

@@ -96,7 +96,7 @@ func (h *history) timed(r job.Record) {
 // succeeded checks the other half of invariant 16: ok= lists all exit codes of success.
 func (h *history) succeeded(r *job.Run, o *option.Options) {
 	switch r.Reason {
-	case job.StopAsked, job.DaemonStopped, job.Replaced:
+	case job.StopAsked, job.DaemonStopped, job.Replaced, job.Preempted:
 		return
 	}
 	ok := r.Outcome.Kind == job.Exited && slices.Contains(o.OK, uint8(r.Outcome.Code))
