@@ -99,14 +99,16 @@ func (h *history) randomFill(rng *rand.Rand) {
 
 // checkSlots checks the invariants about slots for one step, effect by eff.
 func (h *history) checkSlots(effects []effect.Effect) {
+	loaded := !loads(effects)
 	for _, eff := range effects {
 		switch eff := eff.(type) {
 		case effect.Fact:
+			loaded = loaded || eff.Record.Kind == job.Loaded
 			h.preempted(eff.Record)
 			h.filling(eff.Record)
 			h.queue(eff.Record)
 		case effect.Start:
-			h.takesPlace(eff.Run)
+			h.takesPlace(eff.Run, loaded)
 		}
 	}
 	h.allServed()
@@ -228,14 +230,15 @@ func (q *queueing) forget() {
 	clear(q.turns)
 }
 
-// takesPlace checks invariants 20 and 21 at a start.
-func (h *history) takesPlace(r job.Run) {
+// takesPlace checks invariants 20 and 21 at a start. Before the crontabs are loaded in a step,
+// the limits are others, and the start is only counted.
+func (h *history) takesPlace(r job.Run, loaded bool) {
 	q, l, t := &h.queueing, h.w.engine.slots.Limits, h.w.t
 	mine := h.slotNeedOf(r)
 	q.held[r.ID] = mine
 	h.count(mine, 1)
 	defer q.takesTurn(mine) // even if it needs no slot
-	if mine.pool == "" && l.MaxRunning == 0 && l.PerUser(mine.account) == 0 {
+	if !loaded || mine.pool == "" && l.MaxRunning == 0 && l.PerUser(mine.account) == 0 {
 		return // it needs no slot, so it overtakes no other run
 	}
 	u := h.usage()

@@ -66,9 +66,10 @@ func simulateAgain(t *testing.T, seed uint64) {
 // set back (4012189, 4030870), a shorter limit of a queue (4075823), a dead letter that was
 // dropped (3139), a stop signal that a daemon repeated when it stopped (859), a pause that
 // skips occurrences and ended in the step that decided them (7741), a parent whose
-// occurrences waited for the end of a pause (1952), and a preempted run that exited with 0 (3781).
+// occurrences waited for the end of a pause (1952), a preempted run that exited with 0 (3781),
+// and a run that started before other limits were loaded in the same step (9421).
 func TestSimulationOfFoundFaults(t *testing.T) {
-	for _, s := range []uint64{639, 1711, 2009138, 4050374, 4052538, 4018555, 8000167, 31697, 2010681, 2017450, 2020497, 4000812, 4012189, 4030870, 4075823, 3139, 859, 7741, 1952, 3781} {
+	for _, s := range []uint64{639, 1711, 2009138, 4050374, 4052538, 4018555, 8000167, 31697, 2010681, 2017450, 2020497, 4000812, 4012189, 4030870, 4075823, 3139, 859, 7741, 1952, 3781, 9421} {
 		simulateAgain(t, s)
 	}
 }
