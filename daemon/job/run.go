@@ -122,7 +122,7 @@ func (r *Run) Ending() string {
 	case r.Verdict == VerdictLeft:
 		return how + " (counts as nothing)"
 	case r.Outcome.OK() && r.Failed():
-		return r.status() + " (counts as failed)"
+		return how + " (counts as failed)"
 	case r.Verdict == VerdictDead:
 		return how + " (dead letter)"
 	}
@@ -156,6 +156,8 @@ func (r *Run) Result() string {
 		return "started"
 	case r.Outcome.Kind == TimedOut && r.Reason == NoBeat:
 		return "no sign of life"
+	case r.Outcome.OK() && r.Failed():
+		return "exit 0" // "ok" would contradict the verdict
 	case r.Outcome.Kind != Exited && r.Outcome.Kind != Signalled || r.Outcome.OK() && r.Reason != Preempted:
 	case r.Reason == StopAsked && r.Stop != nil:
 		return "stopped by " + r.Stop.By
