@@ -181,6 +181,11 @@ func (e *Engine) refuseFor(r *live.Run, w *join.Parents, c join.Chance) {
 // missParents drops a run that has waited too long for its parents.
 func (e *Engine) missParents(r *live.Run) {
 	r.Verdict = job.VerdictUpstream
+	for i, p := range r.Await.Edges {
+		if !r.Await.Known[i].Verdict.Final() { // its last attempt is another run
+			r.Await.Update(i, e.endOf(p, r.Await.Since, r))
+		}
+	}
 	r.Parents = r.WithParents(r.Await)
 	detail := r.Await.Missing()
 	if detail == "" { // they ended, but it is unknown whether in time
