@@ -198,13 +198,17 @@ func (r *Ring) answerOf(from string, a holders.Answer) holders.Answer {
 
 // answerTo answers a member's question. If the member does not hold the same entry, its claim is
 // for a different job, and this host has no objection. A member that was just started sees this one
-// before this one sees it. Until then this one would claim the occurrence without asking it.
+// before this one sees it. Until then this one would claim the occurrence without asking it, unless
+// the occurrence is decided, or this one cannot claim it.
 func (r *Ring) answerTo(from string, q holders.Question) holders.Answer {
 	if r.judgeReport(from, q.Occurrence) == ignored {
 		return holders.Answer{Occurrence: q.Occurrence, Serial: q.Serial, Reply: holders.Free}
 	}
-	if m := r.members[from]; r.isEarly(q.Due) || r.stage.entry == joined && (m == nil || m.state != Alive) {
-		return holders.Answer{Occurrence: q.Occurrence, Serial: q.Serial, Reply: holders.Later}
+	m := r.members[from]
+	_, has := r.roster.Load().Find(q.Key)
+	canClaim := has && r.stage.entry == joined && r.stage.exit < departing
+	if r.isEarly(q.Due) || canClaim && (m == nil || m.state != Alive) {
+		return r.table.Postpone(from, q)
 	}
 	return r.table.Answer(from, q, r.o.Now())
 }

@@ -151,40 +151,81 @@ func TestClaimWithoutAnswer(t *testing.T) {
 	})
 }
 
+// claim makes a member claim an occurrence, perhaps again.
+func (r *testRing) claim(h *testMember, o exchange.Occurrence, want holders.Grant) (by string) {
+	r.t.Helper()
+	h.mu.Lock()
+	h.events = nil
+	h.mu.Unlock()
+	h.Take(holders.Claim{Occurrence: o})
+	return r.granted(h, o, want)
+}
+
 // A member claims an occurrence before another one sees it, for example because it was just restarted. The
-// other one would not ask it, and so does not agree, if it may claim the occurrence itself.
+// other one would not ask it, and so does not agree before it sees the claimant. It still refuses what it
+// has, and agrees if it cannot claim the occurrence itself: while it leaves, or without the job.
 func TestClaimOfAMemberThatIsNotSeen(t *testing.T) {
 	for _, test := range []struct {
 		name  string
-		state func(m *testMember, claimant string)
+		state func(m *testMember)
 		want  holders.Grant
 	}{
-		{"dead", func(m *testMember, claimant string) { m.setState(m.members[claimant], Gone) }, holders.Postponed},
-		{"unknown", func(m *testMember, claimant string) { delete(m.members, claimant) }, holders.Postponed},
-		{"joining", func(m *testMember, _ string) {
-			m.stage.entry, m.stage.joinBy = joining, time.Now().Add(time.Minute)
-			clear(m.members)
-		}, holders.Granted},
+		{"has the job", func(*testMember) {}, holders.Postponed},
+		{"leaves", func(m *testMember) { m.stage.exit = departing }, holders.Granted},
+		{"lacks the job", func(m *testMember) { m.hold(nil) }, holders.Granted},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, r *testRing) {
-				r.ring(3)
-				r.net.lose(1) // no mark arrives
-				claimant, other, o := r.members[0], r.members[1], occurrence(7)
-				other.inRun(t, func() { test.state(other, claimant.id) })
-				claimant.Take(holders.Claim{Occurrence: o})
-				by := r.granted(claimant, o, test.want)
-				if test.want == holders.Granted {
-					return
-				}
-				if by != other.id {
-					t.Errorf("postponed by %q, want %q", by, other.id)
-				}
-				other.Take(holders.Claim{Occurrence: o})
-				r.granted(other, o, holders.Granted)
+		for _, unseen := range []string{"dead", "unknown"} {
+			t.Run(test.name+", claimant is "+unseen, func(t *testing.T) {
+				bubble(t, func(t *testing.T, r *testRing) {
+					claimant, other, _ := r.threeWithAJob()
+					o := occurrence(7)
+					other.inRun(t, func() {
+						if test.state(other); unseen == "dead" {
+							other.setState(other.members[claimant.id], Gone)
+						} else {
+							delete(other.members, claimant.id)
+						}
+					})
+					by := r.claim(claimant, o, test.want)
+					if test.want == holders.Granted {
+						return
+					}
+					if by != other.id {
+						t.Errorf("postponed by %q, want %q", by, other.id)
+					}
+					r.claim(other, o, holders.Granted)
+					if by := r.claim(claimant, o, holders.Refused); by != other.id {
+						t.Errorf("refused by %q, want %q", by, other.id)
+					}
+				})
 			})
-		})
+		}
 	}
+}
+
+func TestPostponedClaimIsGrantedWhenItsMemberIsSeen(t *testing.T) {
+	bubble(t, func(t *testing.T, r *testRing) {
+		claimant, other, _ := r.threeWithAJob()
+		o := occurrence(7)
+		see := func(s State) { other.inRun(t, func() { other.setState(other.members[claimant.id], s) }) }
+		see(Gone)
+		r.claim(claimant, o, holders.Postponed)
+		see(Alive)
+		r.claim(claimant, o, holders.Granted)
+	})
+}
+
+// threeWithAJob starts three members that hold the job of occurrence(7), and no mark arrives.
+func (r *testRing) threeWithAJob() (a, b, c *testMember) {
+	r.t.Helper()
+	for range 3 {
+		h := r.add()
+		h.holding = []catalog.Holding{{Key: numbered(7), Hash: numbered(1)}}
+		h.start()
+	}
+	r.agree(30*time.Second, r.members)
+	r.net.lose(1)
+	return r.members[0], r.members[1], r.members[2]
 }
 
 // A member that restarted before it wrote a grant of the voters learns about it from a member

@@ -298,8 +298,10 @@ func (n *simMember) claim(c holders.Claim) {
 		to := n.sim.of(id)
 		n.send(to, func() {
 			a := holders.Answer{Occurrence: o, Serial: q.Serial, Reply: holders.Free}
-			if _, sees := to.heard[n.id]; to.joined && !sees && to.counts(n.id, o) {
-				a.Reply = holders.Later
+			_, sees := to.heard[n.id]
+			_, holds := to.meta.held[o.Key]
+			if to.joined && !to.parting && holds && !sees && to.counts(n.id, o) {
+				a = to.table.Postpone(n.id, q)
 			} else if to.counts(n.id, o) {
 				a = to.table.Answer(n.id, q, to.clock())
 			}

@@ -124,14 +124,40 @@ func next(generation uint8) uint8 { return min(generation, lastGeneration-1) + 1
 // Answer answers another member's question, and remembers the claimant.
 func (r *Table) Answer(from string, q Question, now time.Time) Answer {
 	asker := unique.Make(from)
-	a := Answer{Occurrence: q.Occurrence, Serial: q.Serial, Reply: Free}
-	c := r.claims[q.Occurrence]
-	if c != nil && c.gaveWay != nobody {
-		c = nil
-	}
 	if q.Mine {
 		delete(r.dead, asker)
-	} else if c != nil && (c.generation > q.Generation || c.generation == q.Generation && r.self.Value() < from) {
+	}
+	a := r.judge(asker, q)
+	if a.Reply != Free {
+		return a
+	}
+	if c := r.claims[q.Occurrence]; c != nil && c.gaveWay == nobody {
+		c.gaveWay = asker
+	}
+	if r.tooFar(q.Due, now) {
+		return a
+	}
+	e := r.entry(q.Occurrence, now)
+	e.asked, e.askedIn = asker, max(e.askedIn, q.Generation)
+	return a
+}
+
+// Postpone answers another member's question that this member must not grant yet. It answers Later
+// where Answer would answer Free, and remembers nothing.
+func (r *Table) Postpone(from string, q Question) Answer {
+	a := r.judge(unique.Make(from), q)
+	if a.Reply == Free {
+		a.Reply = Later
+	}
+	return a
+}
+
+// judge returns the answer to another member's question, and changes nothing.
+func (r *Table) judge(asker name, q Question) Answer {
+	a := Answer{Occurrence: q.Occurrence, Serial: q.Serial, Reply: Free}
+	c := r.claims[q.Occurrence]
+	if c != nil && c.gaveWay == nobody && !q.Mine &&
+		(c.generation > q.Generation || c.generation == q.Generation && r.self.Value() < asker.Value()) {
 		a.Reply = Busy
 		return a
 	}
@@ -148,14 +174,6 @@ func (r *Table) Answer(from string, q Question, now time.Time) Answer {
 			}
 		}
 	}
-	if c != nil {
-		c.gaveWay = asker
-	}
-	if r.tooFar(q.Due, now) {
-		return a
-	}
-	e = r.entry(q.Occurrence, now)
-	e.asked, e.askedIn = asker, max(e.askedIn, q.Generation)
 	return a
 }
 

@@ -10,10 +10,11 @@
 //
 //   - If the occurrence is already taken, it refuses and sends the mark.
 //   - If it is claiming the occurrence too and has the lower ID, it refuses.
+//   - If it does not see the claimant, it would not send its own claims to it. So
+//     the claim must be repeated later, unless the member cannot claim the
+//     occurrence itself. Package gossip decides that: see Postpone.
 //   - If it is claiming the occurrence too and has the higher ID, it gives way:
 //     it grants the claim, and its own claim fails.
-//   - If it does not see the claimant, it would not send its own claims to it. So
-//     the claim must be repeated later. Package gossip decides that.
 //   - Otherwise it grants the claim, and remembers the claimant.
 //
 // A claim succeeds if no member refuses it. A member that does not answer does
