@@ -16,6 +16,7 @@ import (
 // Limits for claims that neither members nor voters could decide.
 const (
 	longestPause = 30 * time.Second // between two claims to voters that do not answer
+	memberPause  = 2 * time.Second  // likewise, to a member that does not agree yet
 	mostStalled  = 100              // per job, of claims that are on time
 	settleTime   = time.Second      // for the voters to answer before this member leaves
 )
@@ -237,7 +238,7 @@ func (r *Ring) claimNow(c *claim) {
 func (r *Ring) claimFor(c *claim, o *option.Options) {
 	ledger := r.isStrict(o)
 	if ledger && o.Quorum > 0 && len(r.ranking.Members) < o.Quorum {
-		r.stall(c, fmt.Sprintf("%d members are to be seen, and quorum=%d", len(r.ranking.Members), o.Quorum))
+		r.stall(c, longestPause, fmt.Sprintf("%d members are to be seen, and quorum=%d", len(r.ranking.Members), o.Quorum))
 		return
 	}
 	if ledger { // first, older ones: otherwise a crash after c was decided would lose them
@@ -289,13 +290,13 @@ func (r *Ring) claimed(ev holders.Claimed) {
 	case ev.Grant == holders.Granted && r.departed && !c.run && !c.last: // the others take it over
 		r.forget(c)
 	case ev.Grant == holders.Granted && r.departed && !r.departing && !c.run: // the final state lacks it
-		r.stall(c, "")
+		r.stall(c, longestPause, "")
 	case ev.Grant == holders.Granted && !counts: // others may have treated it as an orphan meanwhile
 		c.again = true
 		r.park(c, r.now.Up)
 	case ev.Grant == holders.Granted && r.awaitsOlder(c):
 		c.again, c.won = true, true
-		r.stall(c, "the voters have not answered the claim of an older occurrence")
+		r.stall(c, longestPause, "the voters have not answered the claim of an older occurrence")
 	case ev.Grant == holders.Granted:
 		r.permit(c, ev.Token)
 	case ev.Grant == holders.Refused:
@@ -307,9 +308,9 @@ func (r *Ring) claimed(ev holders.Claimed) {
 		}
 		r.claimOlder(c)
 	case ev.By != "":
-		r.stall(c, r.hostOf(ev.By)+" does not agree yet: by its clock it is not due, or it does not see this member")
+		r.stall(c, memberPause, r.hostOf(ev.By)+" does not agree yet: by its clock it is not due, or it does not see this member")
 	default:
-		r.stall(c, "")
+		r.stall(c, longestPause, "")
 	}
 }
 
@@ -337,14 +338,15 @@ func (r *Ring) permit(c *claim, token uint64) {
 	r.answer(p)
 }
 
-// stall makes a claim that could not be decided wait, longer each time. For each job it
-// keeps the claims that are still on time, and as many as catchup= catches up.
-func (r *Ring) stall(c *claim, why string) {
+// stall makes a claim that could not be decided wait, each time twice as long until the pause is
+// the longest one. For each job it keeps the claims that are still on time, and as many as catchup=
+// catches up.
+func (r *Ring) stall(c *claim, longest time.Duration, why string) {
 	if c.tries == 0 {
 		r.stalled[c.Key] = append(r.stalled[c.Key], c)
 	}
 	c.why = why
-	pause := min(r.holdOff()/4<<min(c.tries, 10), longestPause)
+	pause := min(min(r.holdOff(), longest)/4<<min(c.tries, 10), longest)
 	c.tries++
 	r.park(c, r.now.In(pause))
 	o, ok := r.optionsOf(c)

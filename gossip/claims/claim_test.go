@@ -71,6 +71,33 @@ func TestUndecidedClaimIsRepeatedWhenAMemberComes(t *testing.T) {
 	}
 }
 
+// TestClaimIsRepeatedSoonIfAMemberDoesNotAgreeYet: the member that does not agree usually sees this one
+// within half a second. A long hold-off does not delay the claim until the deadline has passed.
+func TestClaimIsRepeatedSoonIfAMemberDoesNotAgreeYet(t *testing.T) {
+	h, m := newEngineInRing(t, 600, 2)
+	longest := *m
+	longest.HoldOff = time.Minute
+	h.step(0, holders.Ring{Membership: &longest})
+	claims := h.step(time.Minute)
+	for i := 0; len(claims) == 0 && i < 10; i++ { // jobs of which this member is the owner
+		claims = h.step(time.Minute)
+	}
+	if len(claims) == 0 {
+		t.Fatal("this member claims nothing")
+	}
+	due := claims[0].Occurrence
+	isRepeated := func(c holders.Claim) bool { return c.Occurrence == due }
+	for _, pause := range []time.Duration{500 * time.Millisecond, time.Second, memberPause, memberPause} {
+		h.step(0, holders.Claimed{Occurrence: due, Grant: holders.Postponed, By: "m1"})
+		if early := h.step(pause - 1); slices.ContainsFunc(early, isRepeated) {
+			t.Errorf("it is claimed again before %s", pause)
+		}
+		if !slices.ContainsFunc(h.step(1), isRepeated) {
+			t.Fatalf("it is not claimed again after %s", pause)
+		}
+	}
+}
+
 // TestOrphanThatRunsHereIsNotClaimed reports an occurrence as orphaned while a run of it is on this
 // host, and after that.
 func TestOrphanThatRunsHereIsNotClaimed(t *testing.T) {

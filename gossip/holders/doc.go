@@ -29,9 +29,9 @@
 // refuses it, because A has the lower ID or has already won, or A gives way and
 // loses its own claim.
 //
-// One of the claimants always succeeds: a claim fails only if another member has
-// taken the occurrence, or if a member with a lower ID claims it too, and one of
-// the claimants has the lowest ID.
+// One of the claimants always succeeds, or repeats its claim: a claim fails only
+// if another member has taken the occurrence, or if a member with a lower ID claims
+// it too, and one of the claimants has the lowest ID.
 //
 // # Generations
 //
