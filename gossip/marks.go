@@ -102,7 +102,8 @@ func (r *Ring) send(to *member, marks []holders.Mark) (sent int) {
 }
 
 // claim claims occurrences. It decides locally what can be decided without the other members,
-// and sends the rest to each of them in one message.
+// and sends the rest to each of them in one message. If this host has just joined, it may not see yet
+// a member whose claim it granted before that. It claims the occurrence when it sees that member.
 func (r *Ring) claim(claims []holders.Claim) {
 	if len(claims) == 0 {
 		return
@@ -117,6 +118,10 @@ func (r *Ring) claim(claims []holders.Claim) {
 	for _, c := range claims {
 		if r.list == nil || r.stage.exit >= departing {
 			r.emit(holders.Claimed{Occurrence: c.Occurrence, Grant: holders.Postponed})
+			continue
+		}
+		if by := r.table.AskedBy(c.Occurrence, names); by != "" && r.isNew() {
+			r.emit(holders.Claimed{Occurrence: c.Occurrence, Grant: holders.Postponed, By: by})
 			continue
 		}
 		q, out := r.table.Ask(c.Occurrence, c.Again, names, now)

@@ -203,6 +203,24 @@ func TestClaimOfAMemberThatIsNotSeen(t *testing.T) {
 	}
 }
 
+// TestGrantOfAJoiningMemberIsRemembered: a member that is joining grants a claim, and joins before it
+// sees the claimant. Then it would claim the occurrence without asking the claimant.
+func TestGrantOfAJoiningMemberIsRemembered(t *testing.T) {
+	bubble(t, func(t *testing.T, r *testRing) {
+		claimant, other, _ := r.threeWithAJob()
+		o := occurrence(7)
+		other.inRun(t, func() {
+			other.stage.entry, other.stage.joinBy = joining, time.Now().Add(time.Minute)
+			clear(other.members)
+		})
+		r.claim(claimant, o, holders.Granted)
+		other.inRun(t, func() { other.stage.entry, other.stage.metAll = joined, time.Now().Add(Settle) })
+		if by := r.claim(other, o, holders.Postponed); by != claimant.id {
+			t.Errorf("postponed by %q, want %q", by, claimant.id)
+		}
+	})
+}
+
 func TestPostponedClaimIsGrantedWhenItsMemberIsSeen(t *testing.T) {
 	bubble(t, func(t *testing.T, r *testRing) {
 		claimant, other, _ := r.threeWithAJob()

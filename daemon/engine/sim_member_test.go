@@ -290,6 +290,10 @@ func (n *simMember) claim(c holders.Claim) {
 		return
 	}
 	peers := slices.Sorted(maps.Keys(n.heard))
+	if by := n.table.AskedBy(o, peers); by != "" && n.clock().Before(n.joinedAt.Add(settle)) {
+		n.tellRing(holders.Claimed{Occurrence: o, Grant: holders.Postponed, By: by})
+		return
+	}
 	q, out := n.table.Ask(o, c.Again, peers, n.clock())
 	if n.decided(out); out.Grant != holders.Undecided {
 		return

@@ -308,7 +308,7 @@ func (r *Ring) claimed(ev holders.Claimed) {
 		}
 		r.claimOlder(c)
 	case ev.By != "":
-		r.stall(c, memberPause, r.hostOf(ev.By)+" does not agree yet: by its clock it is not due, or it does not see this member")
+		r.stall(c, memberPause, r.hostOf(ev.By)+" does not agree yet: by its clock it is not due, or the members do not see each other yet")
 	default:
 		r.stall(c, longestPause, "")
 	}

@@ -142,6 +142,16 @@ func (r *Table) Answer(from string, q Question, now time.Time) Answer {
 	return a
 }
 
+// AskedBy returns the member whose claim for an occurrence was granted last, if no mark of it has arrived
+// yet, and the member is neither dead nor one of peers. It returns "" if there is none.
+func (r *Table) AskedBy(o exchange.Occurrence, peers []string) string {
+	e := r.entries[o]
+	if e == nil || e.asked == nobody || r.dead[e.asked] || slices.Contains(peers, e.asked.Value()) {
+		return ""
+	}
+	return e.asked.Value()
+}
+
 // Postpone answers another member's question that this member must not grant yet. It answers Later
 // where Answer would answer Free, and remembers nothing.
 func (r *Table) Postpone(from string, q Question) Answer {

@@ -12,7 +12,8 @@
 //   - If it is claiming the occurrence too and has the lower ID, it refuses.
 //   - If it does not see the claimant, it would not send its own claims to it. So
 //     the claim must be repeated later, unless the member cannot claim the
-//     occurrence itself. Package gossip decides that: see Postpone.
+//     occurrence itself. Package gossip decides that: see Postpone. A member that
+//     has just joined may have granted such a claim before: see AskedBy.
 //   - If it is claiming the occurrence too and has the higher ID, it gives way:
 //     it grants the claim, and its own claim fails.
 //   - Otherwise it grants the claim, and remembers the claimant.

@@ -26,7 +26,7 @@ type Ring struct {
 type Claimed struct {
 	exchange.Occurrence
 	Grant Grant
-	By    string // Refused: the member that holds it, or "" if that is forgotten; Postponed: the member that answered Later, or ""
+	By    string // Refused: the member that holds it, or "" if that is forgotten; Postponed: the member that answered Later or is not seen yet, or ""
 	Token uint64 // for a grant by the ledger: its index, which only grows
 	// GaveUp is that of the claim, if it is Refused although By gave the occurrence up: By has taken it back.
 	GaveUp uint32

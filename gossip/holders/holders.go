@@ -35,7 +35,7 @@ const (
 	Undecided Grant = iota // more answers are needed
 	Granted
 	Refused
-	Postponed // a member answered Later, or the voters did not answer; it can be claimed again
+	Postponed // a member answered Later or is not seen yet, or the voters did not answer; it can be claimed again
 )
 
 // Question is a request to another member to grant an occurrence.
