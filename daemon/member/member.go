@@ -78,7 +78,7 @@ func New(o Options) (*Member, error) {
 		return nil, err
 	}
 	if r.started, err = memory.NextStart(r.dir, time.Now()); err != nil {
-		o.Log.Warn("cannot keep the number of this start: if the clock is set back before the next start, a job can run twice", "error", err)
+		o.Log.Warn("cannot keep the number of this start: if the clock is set back, a job can run twice", "error", err)
 	}
 	var ringKeys [][]byte
 	if c.KeyFile != "" {

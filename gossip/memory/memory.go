@@ -70,15 +70,18 @@ func Identity(dir string) (string, error) {
 
 // NextStart returns a number for this start of the daemon, and stores it. It is the time in seconds since
 // 1970, but greater than the number of the last start, also if the clock was set back. With an error the
-// number is valid, but the next start may not get a greater one if the clock is set back until then.
+// number is valid, but a later start may get the same or a smaller number.
 func NextStart(dir string, now time.Time) (uint32, error) {
 	path, start := filepath.Join(dir, startFile), uint32(max(now.Unix(), 0))
 	b, err := readFile(path)
 	if last, wrong := strconv.ParseUint(strings.TrimSpace(string(b)), 10, 32); err == nil && wrong == nil {
 		start = max(start, uint32(last)+1)
 	}
-	if err := atomicfile.Write(path, fmt.Appendln(nil, start)); err != nil {
-		return start, fmt.Errorf("keep the number of this start: %w", err)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	if err = errors.Join(err, atomicfile.Write(path, fmt.Appendln(nil, start))); err != nil {
+		return start, fmt.Errorf("a later start may get the same or a smaller number: %w", err)
 	}
 	return start, nil
 }

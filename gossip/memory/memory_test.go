@@ -2,6 +2,7 @@ package memory
 
 import (
 	"net/netip"
+	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -49,6 +50,15 @@ func TestStartsGrow(t *testing.T) {
 	for _, text := range []string{"", "x", "-1", "4294967295", "99999999999999999999"} {
 		filetest.Write(t, path, text, 0o600)
 		next("after a damaged file", now, 1700000000)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("elsewhere", path); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := NextStart(dir, now); got != 1700000000 || err == nil {
+		t.Errorf("from a file that cannot be read: got %d, %v, want 1700000000 and an error", got, err)
 	}
 	if got, err := NextStart(filepath.Join(dir, "missing"), now); got != 1700000000 || err == nil {
 		t.Errorf("without a directory: got %d, %v, want 1700000000 and an error", got, err)
