@@ -941,7 +941,7 @@ func (s *simRing) judgeOne(id job.ID, o exchange.Occurrence, until time.Time) {
 		s.t.Errorf(format+": %s at %s by %v", append(args, id, o.Time().Format(time.TimeOnly), who)...)
 	}
 	ledger := s.faults.strict && id != "yield"
-	if attempt := s.failed[o]; attempt > 0 && attempt < 3 && !s.faults.cuts && !s.faults.dies && o.Time().Before(until) && !s.waits(id, o, true) && s.unbegun[o] == nil {
+	if attempt := s.failed[o]; attempt > 0 && attempt < 3 && !s.faults.cuts && !s.faults.dies && o.Time().Before(until) && !s.waits(id, o, true) && (s.unbegun[o] == nil || !s.triedByMost(o) && !s.nobodyFits(id, o.Time())) {
 		fail("invariant 25: attempt %d failed, and the next one never ran", attempt)
 	}
 	// The claim of an unreachable member counts for any entry, and any claim may count for a
