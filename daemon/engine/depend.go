@@ -61,7 +61,7 @@ func (e *Engine) await(r *live.Run) *join.Parents {
 	parents := e.jobs.Parents(slot)
 	w := join.New(parents, e.sinceOf(r))
 	for i, p := range parents {
-		w.Update(i, e.endOf(p, w.Since, r))
+		w.Update(i, e.endAfter(r.KnownParent(p.ID), p, w.Since, r))
 	}
 	return w
 }
@@ -110,8 +110,15 @@ func (e *Engine) endOf(p catalog.Parent, since time.Time, r *live.Run) job.Paren
 	return job.Parent{Job: p.ID}
 }
 
-// newestDue returns when the newest completed occurrence of a parent was due.
-func (e *Engine) newestDue(p catalog.Parent) time.Time { return e.summary(p.ID, p.User).Due }
+// endAfter returns the state of a parent that was known before. If it had ended, a newer
+// occurrence of the parent does not change the result that run r waited for.
+func (e *Engine) endAfter(known job.Parent, p catalog.Parent, since time.Time, r *live.Run) job.Parent {
+	now := e.endOf(p, since, r)
+	if known.Verdict.Final() && now.Verdict.Final() && e.summary(p.ID, p.User).Due.After(r.Due) {
+		return known
+	}
+	return now
+}
 
 // undecided reports whether a job has an occurrence that is due by now and not decided
 // yet.
@@ -203,11 +210,7 @@ func (e *Engine) updateWaiting(slot int) {
 			if r.Await == nil || !r.WaitsForParents() || b.Edge >= len(r.Await.Edges) || r.Await.Edges[b.Edge].Job != slot {
 				continue
 			}
-			now := e.endOf(r.Await.Edges[b.Edge], r.Await.Since, r)
-			if r.Await.Known[b.Edge].Verdict.Final() && now.Verdict.Final() && e.newestDue(r.Await.Edges[b.Edge]).After(r.Due) {
-				continue // the parent's newer occurrence does not change the result that this run waited for
-			}
-			r.Await.Update(b.Edge, now)
+			r.Await.Update(b.Edge, e.endAfter(r.Await.Known[b.Edge], r.Await.Edges[b.Edge], r.Await.Since, r))
 			if r.Await.Chance(r.Options.When) != join.Open {
 				woken = append(woken, r)
 			}

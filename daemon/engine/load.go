@@ -208,7 +208,7 @@ func (e *Engine) moveRuns(p *install.Prepared, everything bool) (changed []*live
 		r.Slot = slot
 		carried := before >= 0 && slot >= 0 && p.From[slot] == before
 		if !r.WaitsForParents() || everything || !carried || r.Await == nil || !p.MoveParents(slot, r.Await) {
-			r.Await = nil
+			r.ForgetParents()
 		}
 		if slot < 0 || r.WaitsForParents() && r.Await == nil {
 			runs = append(runs, r)

@@ -40,6 +40,14 @@ func TestSimulationOfOwners(t *testing.T) {
 	}
 }
 
+// TestSimulationOfOwnersWithFoundFaults repeats hosts that have found faults: after a load, a
+// run that waited for its parents named another attempt (15196) or a newer run (17605) of a parent.
+func TestSimulationOfOwnersWithFoundFaults(t *testing.T) {
+	for _, s := range []uint64{15196, 17605} {
+		compareOwners(t, s, false)
+	}
+}
+
 // owners are sorted, so that crontabs of other owners are read before and after
 // that of the watched one. The crontabs of root are named on the command line.
 var owners = []string{"adam", "mia", "root", "zoe"}

@@ -86,6 +86,26 @@ func (r *Run) WithParents(w *join.Parents) []job.Parent {
 	return slices.Concat(own, w.Known)
 }
 
+// ForgetParents makes a run look up its parents again. It keeps what it knows of them for KnownParent.
+func (r *Run) ForgetParents() {
+	if r.WaitsForParents() && r.Await != nil {
+		r.Parents = r.WithParents(r.Await)
+	}
+	r.Await = nil
+}
+
+// KnownParent returns what a run that waits for its parents last kept of one of them.
+func (r *Run) KnownParent(id job.ID) job.Parent {
+	if r.WaitsForParents() {
+		for _, p := range slices.Backward(r.Parents) { // the parent that started it comes first
+			if p.Job == id {
+				return p
+			}
+		}
+	}
+	return job.Parent{}
+}
+
 // WaitsForTime reports whether a run waits only for time to pass.
 func (r *Run) WaitsForTime() bool {
 	on := r.WaitsOn()
