@@ -83,12 +83,13 @@ func TestSimulationOfRings(t *testing.T) {
 // killed before the others receive that it gave up what it had taken over. In 106500 a member is paused while
 // it claims an occurrence, and claims it again after others gave it up. In 109818 a run fails, and no member
 // can start its next attempt. In 206199 a member is about to leave, and the voters grant it what
-// could not start on another member. It does not receive their answer.
+// could not start on another member. It does not receive their answer. In 21000249 a member that just
+// joined could not start what the member with other entries then ran, and was killed and joined again later.
 func TestSimulationOfRingsWithFoundFaults(t *testing.T) {
 	for _, s := range []uint64{1000003, 1004060, 700335, 500228, 1102319, 770189, 3006432, 3018111, 7000331, 7001404, 9000358, 9010098} {
 		simulateRing(t, s, false, false)
 	}
-	for _, s := range []uint64{21000024, 7000173, 7300185, 106500, 109818, 206199} {
+	for _, s := range []uint64{21000024, 7000173, 7300185, 106500, 109818, 206199, 21000249} {
 		simulateRing(t, s, true, false)
 	}
 }
@@ -162,6 +163,7 @@ type simRing struct {
 	unbegun map[exchange.Occurrence]*simMember // by the last member that could not start it
 	gaveUp  map[givenUp]bool
 	census  []census
+	joins   []time.Time // also those before a member was killed
 }
 
 // givenUp is an occurrence that a member gave up when it left, perhaps after an attempt that failed.
@@ -467,6 +469,7 @@ func (n *simMember) boot() {
 	n.beat()
 	n.soon(settle, func() { // by then it has received messages from all present members
 		n.joined, n.joinedAt, n.meta.drains = true, n.clock(), false
+		n.sim.joins = append(n.sim.joins, n.joinedAt)
 		n.sim.count()
 		n.announce()
 		n.view()
@@ -946,8 +949,8 @@ func (s *simRing) judgeOne(id job.ID, o exchange.Occurrence, until time.Time) {
 	}
 	// The claim of an unreachable member counts for any entry, and any claim may count for a
 	// member that joined less than a minute ago.
-	unsure := s.rivaled[o] && (s.faults.cuts || slices.ContainsFunc(s.nodes, func(n *simMember) bool {
-		return n.joinedAt.Before(o.Time().Add(10*time.Second)) && n.joinedAt.Add(holders.RolloutTime+10*time.Second).After(o.Time())
+	unsure := s.rivaled[o] && (s.faults.cuts || slices.ContainsFunc(s.joins, func(at time.Time) bool {
+		return at.Before(o.Time().Add(10*time.Second)) && at.Add(holders.RolloutTime+10*time.Second).After(o.Time())
 	}))
 	stays := id == "parent" || id == "child" || id == "plain"               // they are connected; during an edit, no other member has the entry
 	never := len(firsts) == 0 && (s.breaks == nil || len(s.starts[o]) == 0) // the first attempt may have failed to start
