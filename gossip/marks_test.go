@@ -177,8 +177,7 @@ func TestClaimOfAMemberThatIsNotSeen(t *testing.T) {
 		for _, unseen := range []string{"dead", "unknown"} {
 			t.Run(test.name+", claimant is "+unseen, func(t *testing.T) {
 				bubble(t, func(t *testing.T, r *testRing) {
-					claimant, other, _ := r.threeWithAJob()
-					o := occurrence(7)
+					claimant, other, o := r.threeWithAJob()
 					other.inRun(t, func() {
 						if test.state(other); unseen == "dead" {
 							other.setState(other.members[claimant.id], Gone)
@@ -207,8 +206,7 @@ func TestClaimOfAMemberThatIsNotSeen(t *testing.T) {
 // sees the claimant. Then it would claim the occurrence without asking the claimant.
 func TestGrantOfAJoiningMemberIsRemembered(t *testing.T) {
 	bubble(t, func(t *testing.T, r *testRing) {
-		claimant, other, _ := r.threeWithAJob()
-		o := occurrence(7)
+		claimant, other, o := r.threeWithAJob()
 		other.inRun(t, func() {
 			other.stage.entry, other.stage.joinBy = joining, time.Now().Add(time.Minute)
 			clear(other.members)
@@ -223,8 +221,7 @@ func TestGrantOfAJoiningMemberIsRemembered(t *testing.T) {
 
 func TestPostponedClaimIsGrantedWhenItsMemberIsSeen(t *testing.T) {
 	bubble(t, func(t *testing.T, r *testRing) {
-		claimant, other, _ := r.threeWithAJob()
-		o := occurrence(7)
+		claimant, other, o := r.threeWithAJob()
 		see := func(s State) { other.inRun(t, func() { other.setState(other.members[claimant.id], s) }) }
 		see(Gone)
 		r.claim(claimant, o, holders.Postponed)
@@ -233,8 +230,9 @@ func TestPostponedClaimIsGrantedWhenItsMemberIsSeen(t *testing.T) {
 	})
 }
 
-// threeWithAJob starts three members that hold the job of occurrence(7), and no mark arrives.
-func (r *testRing) threeWithAJob() (a, b, c *testMember) {
+// threeWithAJob starts three members that hold the same job, and then loses all marks. It returns two of
+// the members and an occurrence of the job.
+func (r *testRing) threeWithAJob() (claimant, other *testMember, o exchange.Occurrence) {
 	r.t.Helper()
 	for range 3 {
 		h := r.add()
@@ -243,7 +241,7 @@ func (r *testRing) threeWithAJob() (a, b, c *testMember) {
 	}
 	r.agree(30*time.Second, r.members)
 	r.net.lose(1)
-	return r.members[0], r.members[1], r.members[2]
+	return r.members[0], r.members[1], occurrence(7)
 }
 
 // A member that restarted before it wrote a grant of the voters learns about it from a member

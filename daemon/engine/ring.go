@@ -38,8 +38,8 @@ type ringState struct {
 	reopens  time.Duration // Moment.Up at which that is checked again; 0: it has none, or one without an end
 }
 
-// reopenTime is the time before the end of a blackout at which this host becomes a candidate again, so
-// that the other members know that when the blackout ends.
+// reopenTime is how long before the end of a blackout this host becomes a candidate again. The other
+// members have learned it when the blackout ends.
 const reopenTime = 5 * time.Second
 
 func newRing() ringState {

@@ -28,7 +28,8 @@ type Claimed struct {
 	Grant Grant
 	By    string // Refused: the member that holds it, or "" if that is forgotten; Postponed: the member that answered Later or is not seen yet, or ""
 	Token uint64 // for a grant by the ledger: its index, which only grows
-	// GaveUp is that of the claim, if it is Refused although By gave the occurrence up: By has taken it back.
+	// GaveUp is not zero if the claim is Refused because By, which gave the occurrence up, has taken it back.
+	// Then it is the GaveUp of the claim.
 	GaveUp uint32
 }
 
@@ -45,10 +46,13 @@ type Claim struct {
 	exchange.Occurrence
 	// Again means that the occurrence was taken before: by a member that is gone, or by
 	// this one before it was suspended or restarted.
-	Again  bool
-	From   string // that member, unless it is this one
-	GaveUp uint32 // start of the daemon of From that gave it up, see Mark; 0: From is dead, or its start is unknown, and later starts do not count
-	Ledger bool   // the voters must grant it
+	Again bool
+	From  string // that member, unless it is this one
+	// GaveUp is the number of the start in which From gave the occurrence up, see Mark. The voters refuse
+	// the claim if From claimed the occurrence in a later start. 0: From is dead, or the number is unknown,
+	// and the voters do not check this.
+	GaveUp uint32
+	Ledger bool // the voters must grant it
 }
 
 // Unstarted lists what this member took, has not begun, and leaves to the others.

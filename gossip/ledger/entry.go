@@ -38,7 +38,7 @@ type claim struct {
 	former uint64  // the key of the job in version 0.7.0, see catalog.FormerKey; 0: unknown
 	owner  uint64  // hash of the user in whose crontab the job is: voters may not have the job; 0: unknown
 	from   string
-	gaveUp uint32 // start of the daemon of from that gave it up; 0: that member is dead, or its start is unknown, and later starts do not count
+	gaveUp uint32 // see holders.Claim
 }
 
 // apart returns the claim under a key that only claims for the same entry have. It is for an
