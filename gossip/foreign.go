@@ -126,10 +126,11 @@ func (r *Ring) IsForeign(ctx context.Context, member string, o exchange.Occurren
 	return foreign, err
 }
 
-// IsGivenUp reports whether this host knows that a member took an occurrence and never begins it.
-func (r *Ring) IsGivenUp(ctx context.Context, member string, o exchange.Occurrence) (is bool) {
-	_ = r.do(ctx, func() error { is = r.table.GaveUp(o, member); return nil })
-	return is
+// GaveUp reports whether this host knows that a member took an occurrence and gave it up, and in which
+// start of its daemon.
+func (r *Ring) GaveUp(ctx context.Context, member string, o exchange.Occurrence) (started uint32, is bool) {
+	_ = r.do(ctx, func() error { started, is = r.table.GaveUp(o, member); return nil })
+	return started, is
 }
 
 // Holding returns this host's entry of a job, or the zero value.

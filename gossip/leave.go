@@ -88,7 +88,8 @@ func (r *Ring) broadcastFinal(u holders.Unstarted) {
 	now := r.o.Now()
 	for _, x := range u.Occurrences {
 		holder := r.table.Holder(x.Occurrence)
-		if m := r.members[holder]; holder == "" || holder == r.o.ID || m == nil || m.state != Alive || r.table.GaveUp(x.Occurrence, holder) {
+		_, gaveUp := r.table.GaveUp(x.Occurrence, holder)
+		if m := r.members[holder]; holder == "" || holder == r.o.ID || m == nil || m.state != Alive || gaveUp {
 			x.GivenUp = true
 			r.table.Progress(x, now)
 			r.stage.givesUp = true

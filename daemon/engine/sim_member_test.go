@@ -361,7 +361,8 @@ func (n *simMember) farewell(u holders.Unstarted) {
 	for _, x := range u.Occurrences {
 		n.sim.gaveUp[givenUp{x.Occurrence, n.id}] = true
 		by := n.table.Holder(x.Occurrence)
-		if _, alive := n.heard[by]; by == "" || by == n.id || !alive || n.table.GaveUp(x.Occurrence, by) {
+		_, gaveUp := n.table.GaveUp(x.Occurrence, by)
+		if _, alive := n.heard[by]; by == "" || by == n.id || !alive || gaveUp {
 			x.GivenUp = true
 			n.table.Progress(x, n.clock())
 			given = true

@@ -22,9 +22,9 @@ func (n *simMember) vote(claims []holders.Claim) {
 		return
 	}
 	alive, life := n.views[claims[0].Occurrence], n.life
-	gone := make([]bool, len(claims))
+	gone := make([]map[string]uint32, len(claims))
 	for i, c := range claims {
-		gone[i] = c.From != "" && (!alive[c.From] || n.table.GaveUp(c.Occurrence, c.From))
+		gone[i] = n.gone(c, alive)
 	}
 	late := time.Duration(0)
 	if s.late != nil {
@@ -48,11 +48,7 @@ func (n *simMember) vote(claims []holders.Claim) {
 				return
 			}
 			for i, c := range claims {
-				tookBack := uint32(0)
-				if c.Again && gone[i] && c.From == grants[i].by {
-					tookBack = c.GaveUp
-				}
-				n.voted(c.Occurrence, grants[i], tookBack)
+				n.voted(c.Occurrence, grants[i], gone[i][grants[i].by])
 			}
 		})
 	})
@@ -64,10 +60,27 @@ func (n *simMember) postpone(claims []holders.Claim) {
 	}
 }
 
+// gone returns the members from which a claim may take its occurrence: those that gave it up, with the
+// starts in which they did, and the one named by the claim, if it is dead.
+func (n *simMember) gone(c holders.Claim, alive map[string]bool) map[string]uint32 {
+	from := map[string]uint32{}
+	if !c.Again {
+		return from
+	}
+	if c.From != "" && !alive[c.From] {
+		from[c.From] = c.GaveUp
+	}
+	for _, m := range n.sim.nodes {
+		if started, is := n.table.GaveUp(c.Occurrence, m.id); is {
+			from[m.id] = started
+		}
+	}
+	return from
+}
+
 // grant returns the voters' decision on a claim that this member made in a life while it saw the
-// members in alive. gone reports whether it knew then that the member named by the claim was dead or had
-// given the occurrence up.
-func (n *simMember) grant(c holders.Claim, gone bool, alive map[string]bool, life int) grantOf {
+// members in alive, and could take the occurrence from those in gone.
+func (n *simMember) grant(c holders.Claim, gone map[string]uint32, alive map[string]bool, life int) grantOf {
 	s, o := n.sim, c.Occurrence
 	at, entry := o, n.meta.held[o.Key]
 	g, ok := s.granted[o]
@@ -79,7 +92,8 @@ func (n *simMember) grant(c holders.Claim, gone bool, alive map[string]bool, lif
 		g.life = max(g.life, uint32(life))
 		s.granted[at] = g
 	}
-	if !ok || c.Again && c.From == g.by && gone && (c.GaveUp == 0 || g.life <= c.GaveUp) {
+	gaveUp, isGone := gone[g.by]
+	if !ok || isGone && (gaveUp == 0 || g.life <= gaveUp) {
 		s.tokens++
 		if ok {
 			entry = g.entry // a rerun under another entry leaves this one's as run

@@ -12,7 +12,6 @@ import (
 
 	"github.com/cronring/cronring/daemon/atomicfile"
 	"github.com/cronring/cronring/daemon/config"
-	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/gossip"
 	"github.com/cronring/cronring/gossip/ledger"
 )
@@ -110,7 +109,7 @@ func (r *Member) declare(ctx context.Context, ids []string, done chan struct{}) 
 		return
 	}
 	voters, err := ledger.New(ledger.Options{
-		ID: r.id, Started: r.started, Voters: ids, Dir: filepath.Join(r.dir, "ledger"), Link: r.link, Addr: r.linkOf, IsGone: r.isGone,
+		ID: r.id, Started: r.started, Voters: ids, Dir: filepath.Join(r.dir, "ledger"), Link: r.link, Addr: r.linkOf, IsDead: r.isDead, GaveUp: r.members.GaveUp,
 		Holding: r.members.Holding, Foreign: r.members.IsForeign, ClockIsSure: r.members.ClockIsSure, Log: r.log,
 	})
 	if err != nil {
@@ -144,11 +143,6 @@ func (r *Member) linkOf(id string) (address string, ok bool) {
 func (r *Member) isDead(id string) bool {
 	m, ok := r.find(id)
 	return ok && m.State != gossip.Alive
-}
-
-// isGone reports whether a member is known to be dead, to have left, or to have given an occurrence up.
-func (r *Member) isGone(ctx context.Context, id string, o exchange.Occurrence) bool {
-	return r.isDead(id) || r.members.IsGivenUp(ctx, id, o)
 }
 
 func (r *Member) recallVoters() map[string]string {

@@ -29,7 +29,7 @@ type Claimed struct {
 	By    string // Refused: the member that holds it, or "" if that is forgotten; Postponed: the member that answered Later or is not seen yet, or ""
 	Token uint64 // for a grant by the ledger: its index, which only grows
 	// GaveUp is not zero if the claim is Refused because By, which gave the occurrence up, has taken it back.
-	// Then it is the GaveUp of the claim.
+	// Then it is the number of the start in which it did.
 	GaveUp uint32
 }
 

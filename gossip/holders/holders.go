@@ -123,15 +123,21 @@ type Table struct {
 	claims  map[exchange.Occurrence]*claim
 	dead    map[name]bool
 	doubles map[exchange.Occurrence][]name // members whose runs were already reported as doubles
-	tried   map[exchange.Occurrence][]name // members that gave it up
-	horizon int64                          // scheduled time of the newest occurrence that was dropped for its age
-	serial  uint32                         // of the latest claim
+	tried   map[exchange.Occurrence][]giver
+	horizon int64  // scheduled time of the newest occurrence that was dropped for its age
+	serial  uint32 // of the latest claim
 }
 
 // name is a member ID. It is interned, because a few IDs occur many times.
 type name = unique.Handle[string]
 
 var nobody name
+
+// giver is a member that gave an occurrence up.
+type giver struct {
+	member  name
+	started uint32 // see Mark
+}
 
 type newest struct {
 	due, changed int64
@@ -264,7 +270,7 @@ func New(self string, limits Limits) *Table {
 		claims:  map[exchange.Occurrence]*claim{},
 		dead:    map[name]bool{},
 		doubles: map[exchange.Occurrence][]name{},
-		tried:   map[exchange.Occurrence][]name{},
+		tried:   map[exchange.Occurrence][]giver{},
 	}
 }
 
@@ -286,7 +292,7 @@ func (r *Table) Progress(s exchange.Progress, now time.Time) (Mark, Changes) {
 	switch {
 	case s.GivenUp && mine.phase < exchange.Over:
 		*mine = state{member: r.self, generation: mine.generation, phase: exchange.Taken, attempt: s.Attempt, lost: s.Lost, orphan: true, givenUp: true, started: r.Started}
-		r.triedBy(o, e, r.self)
+		r.triedBy(o, e, giver{r.self, r.Started})
 	case step(s.Phase, attempt) > mine.step():
 		mine.member, mine.phase, mine.vanished, mine.orphan, mine.givenUp = r.self, s.Phase, s.Vanished, false, false
 		mine.attempt, mine.lost, mine.started = attempt, max(mine.lost, s.Lost), 0
@@ -352,7 +358,7 @@ func (r *Table) learn(m *Mark, now time.Time, news *Changes) {
 	e := r.entry(o, now)
 	r.double(o, e, &s, news)
 	if s.givenUp {
-		r.triedBy(o, e, s.member)
+		r.triedBy(o, e, giver{s.member, s.started})
 	}
 	if !s.replaces(&e.theirs) {
 		return
@@ -391,24 +397,44 @@ func (r *Table) learn(m *Mark, now time.Time, news *Changes) {
 }
 
 // triedBy remembers that a member gave an occurrence up.
-func (r *Table) triedBy(o exchange.Occurrence, e *entry, member name) {
-	if r.entries[o] == e && !slices.Contains(r.tried[o], member) {
-		r.tried[o] = append(r.tried[o], member)
+func (r *Table) triedBy(o exchange.Occurrence, e *entry, g giver) {
+	if r.entries[o] != e {
+		return
 	}
+	if i := r.findGiver(o, g.member); i < 0 {
+		r.tried[o] = append(r.tried[o], g)
+	} else {
+		r.tried[o][i].started = max(r.tried[o][i].started, g.started)
+	}
+}
+
+func (r *Table) findGiver(o exchange.Occurrence, member name) int {
+	return slices.IndexFunc(r.tried[o], func(g giver) bool { return g.member == member })
 }
 
 // triedOf returns the members that gave an occurrence up.
 func (r *Table) triedOf(o exchange.Occurrence) (ids []string) {
-	for _, member := range r.tried[o] {
-		ids = append(ids, member.Value())
+	for _, g := range r.tried[o] {
+		ids = append(ids, g.member.Value())
 	}
 	return ids
 }
 
-// GaveUp reports whether a member took an occurrence, and gave it up.
-func (r *Table) GaveUp(o exchange.Occurrence, member string) bool {
-	e := r.entries[o]
-	return e != nil && e.holder().givenUp && e.holder().member.Value() == member
+// GaveUp reports whether a member took an occurrence and gave it up, and in which start, see Mark.
+func (r *Table) GaveUp(o exchange.Occurrence, member string) (started uint32, is bool) {
+	e, by := r.entries[o], unique.Make(member)
+	if e == nil {
+		return 0, false
+	}
+	for _, s := range []*state{&e.mine, &e.theirs} {
+		if s.phase > 0 && s.member == by {
+			return s.started, s.givenUp
+		}
+	}
+	if i := r.findGiver(o, by); i >= 0 {
+		return r.tried[o][i].started, true
+	}
+	return 0, false
 }
 
 // TookBack records that the voters granted a member, after a later start, the occurrence that it gave up.

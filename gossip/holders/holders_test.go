@@ -576,9 +576,13 @@ func TestTakenBackIsAnOrphanAgain(t *testing.T) {
 	r.Learn([]Mark{givenUp(5)}, noon)
 	want(t, "orphans of a later mark", r.Learn([]Mark{givenUp(6)}, noon).Orphans, tried(givenUp(6)))
 	want(t, "news of an answer to an older claim", r.TookBack(o, "b", 5), Changes{})
-	want(t, "given up", r.GaveUp(o, "b"), true)
+	if started, is := r.GaveUp(o, "b"); started != 6 || !is {
+		t.Errorf("given up: got %d, %t, want it in start 6", started, is)
+	}
 	want(t, "news of the answer", r.TookBack(o, "b", 6), Changes{})
-	want(t, "given up after the answer", r.GaveUp(o, "b"), false)
+	if started, is := r.GaveUp(o, "b"); is {
+		t.Errorf("given up in start %d after the answer", started)
+	}
 	want(t, "orphans of the mark that did not count", r.Learn([]Mark{givenUp(6)}, noon).Orphans, []Report(nil))
 	want(t, "orphans when it dies", r.Lose("b"), tried(taken))
 	want(t, "orphans of its next mark", r.Learn([]Mark{givenUp(7)}, noon).Orphans, tried(givenUp(7)))

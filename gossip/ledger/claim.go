@@ -20,9 +20,9 @@ import (
 //
 // An occurrence that was granted to this member before is granted again, with a greater token.
 // If the claim has Again set, an occurrence of another member is granted, provided that this
-// is the member named by From, and that this host sees it as gone or has its mark of giving the
-// occurrence up. What that member was granted after a later start than in GaveUp is refused. A
-// refused occurrence without a holder is too old.
+// host has that member's mark of giving it up, or that From names the member, which this host sees
+// as gone. What that member was granted after a later start than the one in which it gave the
+// occurrence up is refused. A refused occurrence without a holder is too old.
 //
 // An occurrence that was granted for another entry is claimed under a key of its own, if its
 // holder's claims do not count here, see Options.Foreign.
@@ -58,8 +58,15 @@ func (l *Ledger) claim(ctx context.Context, claims []holders.Claim) []holders.Cl
 	})
 	l.repeat(ctx, b, results, func(i int) (claim, bool) {
 		r, c := results[i], b.claims[i]
+		if !claims[i].Again || r.grant != holders.Refused || r.by == "" {
+			return c, false
+		}
 		c.from, c.gaveUp = r.by, claims[i].GaveUp
-		return c, claims[i].Again && r.grant == holders.Refused && r.by != "" && r.by == claims[i].From && l.o.IsGone(ctx, r.by, claims[i].Occurrence)
+		started, gaveUp := l.o.GaveUp(ctx, r.by, claims[i].Occurrence)
+		if gaveUp {
+			c.gaveUp = started
+		}
+		return c, gaveUp || r.by == claims[i].From && l.o.IsDead(r.by)
 	})
 	answers := make([]holders.Claimed, len(claims))
 	for i, r := range results {

@@ -55,9 +55,9 @@ type Options struct {
 	Dir     string   // of the log, if this member is a voter, and of nothing else
 	Link    *link.Link
 	Addr    func(member string) (addr string, ok bool) // returns the address of a member's link
-	// IsGone reports whether another member is known to be dead, to have left, or to have given up the
-	// occurrence.
-	IsGone func(ctx context.Context, member string, o exchange.Occurrence) bool
+	IsDead  func(member string) bool                   // reports whether a member is known to be dead or to have left
+	// GaveUp reports whether a member is known to have given an occurrence up, and in which start.
+	GaveUp func(ctx context.Context, member string, o exchange.Occurrence) (started uint32, is bool)
 	// Holding returns this member's entry of a job; zero: it has none.
 	Holding func(key job.Key) catalog.Holding
 	// Foreign reports whether a member that was granted an occurrence for another entry

@@ -199,6 +199,27 @@ func TestClaimAgainTakesFromWhoIsGoneAlone(t *testing.T) {
 	})
 }
 
+// TestClaimTakesWhatItsHolderGaveUp: d was granted an occurrence and gave it up. The claim of e names another
+// member, which claimed it later, was refused, and left.
+func TestClaimTakesWhatItsHolderGaveUp(t *testing.T) {
+	withRing(t, three, []string{"d", "e"}, func(t *testing.T, r *testRing) {
+		c := claimsOf(1)[0]
+		r.want(r.claim("d", c), holders.Granted, "")
+		c.Again, c.From, c.GaveUp = true, "a", 1
+		r.want(r.claim("e", c), holders.Refused, "d")
+		r.gaveUp("d")
+		plain := c
+		plain.Again = false
+		r.want(r.claim("e", plain), holders.Refused, "d")
+		r.leave("d")
+		r.start("d")
+		r.want(r.claim("d", c), holders.Granted, "") // it takes it back
+		r.want(r.claim("e", c), holders.Refused, "d")
+		r.gaveUp("d")
+		r.want(r.claim("e", c), holders.Granted, "")
+	})
+}
+
 func TestClaimIsForwardedByAVoter(t *testing.T) {
 	withRing(t, three, []string{"d"}, func(t *testing.T, r *testRing) {
 		r.network.Partition([]string{"d"}, []string{r.leader()})

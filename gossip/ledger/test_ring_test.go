@@ -32,6 +32,7 @@ type testRing struct {
 	starts  uint32
 	held    map[string]map[job.Key]catalog.Holding // by member
 	foreign func(asker, member string) (bool, error)
+	givers  map[string]uint32 // the starts in which they gave everything up
 }
 
 // hold sets a member's entry of a job.
@@ -42,6 +43,21 @@ func (r *testRing) hold(id string, key, hash uint64) {
 		r.held[id] = map[job.Key]catalog.Holding{}
 	}
 	r.held[id][numbered(key)] = catalog.Holding{Key: numbered(key), Hash: numbered(hash), Former: key}
+}
+
+// gaveUp sets that a member gave up, in its current start, all that it was granted.
+func (r *testRing) gaveUp(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.givers[id] = r.members[id].o.Started
+}
+
+// giver is Options.GaveUp.
+func (r *testRing) giver(id string) (started uint32, is bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	started, is = r.givers[id]
+	return started, is
 }
 
 func (r *testRing) holding(id string, key job.Key) catalog.Holding {
@@ -60,7 +76,7 @@ func withRing(t *testing.T, voters, others []string, f func(t *testing.T, r *tes
 	t.Helper()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		r := &testRing{t: t, network: linktest.New(), voters: voters, dir: dir, members: map[string]*member{}, held: map[string]map[job.Key]catalog.Holding{}}
+		r := &testRing{t: t, network: linktest.New(), voters: voters, dir: dir, members: map[string]*member{}, held: map[string]map[job.Key]catalog.Holding{}, givers: map[string]uint32{}}
 		for _, id := range slices.Concat(voters, others) {
 			r.start(id)
 		}
@@ -86,7 +102,8 @@ func (r *testRing) start(id string) *member {
 	l, err := New(Options{
 		ID: id, Started: started, Voters: r.voters, Dir: filepath.Join(r.dir, id), Link: carrier, Log: quiet,
 		Addr:    func(id string) (string, bool) { return id, true },
-		IsGone:  func(_ context.Context, id string, _ exchange.Occurrence) bool { return r.get(id) == nil },
+		IsDead:  func(id string) bool { return r.get(id) == nil },
+		GaveUp:  func(_ context.Context, id string, _ exchange.Occurrence) (uint32, bool) { return r.giver(id) },
 		Holding: func(key job.Key) catalog.Holding { return r.holding(id, key) },
 		Foreign: func(_ context.Context, member string, o exchange.Occurrence) (bool, error) {
 			return r.foreign(id, member)
