@@ -186,7 +186,7 @@ func (d *decoder) state(m *Mark) {
 	m.Attempt = uint16(d.Number(math.MaxUint16))
 	m.Lost = d.Uint8()
 	m.Run = int64(d.Uvarint())
-	if m.GivenUp && d.More() { // members of version 8 do not write it
+	if m.GivenUp {
 		m.Started = d.Uint32()
 	}
 	d.Check(m.Generation <= lastGeneration && m.Phase >= exchange.Taken && m.Phase <= exchange.Over && (!m.Vanished || m.Phase > exchange.Taken) && (!m.GivenUp || m.Phase == exchange.Taken))

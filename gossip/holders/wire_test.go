@@ -172,23 +172,6 @@ func TestDecodersIgnoreLaterValues(t *testing.T) {
 	want(t, "newest", newest, n)
 }
 
-// TestMarksWithoutStartAreRead: members of version 8 give an occurrence up without their start.
-func TestMarksWithoutStartAreRead(t *testing.T) {
-	given := sampleMarks[4]
-	b, _ := AppendMarks(nil, []Mark{given}, 1000)
-	r, former := wire.NewReader(b[1:]), b[:1:1]
-	r.Item(func(item *wire.Reader) {
-		rest := item.Rest()
-		former = wire.AppendItem(former, rest[:len(rest)-4])
-	})
-	given.Started = 0
-	got, err := DecodeMarks(former)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want(t, "marks", got, []Mark{given})
-}
-
 // FuzzMarks and the following fuzz tests check that what is read stays the same when it is written
 // and read again, and that a table survives it.
 func FuzzMarks(f *testing.F) {

@@ -21,12 +21,11 @@ const (
 
 // The versions of the formats on disk and in messages.
 const (
-	entryForm     = 6
-	requestForm   = 5
-	answerForm    = 3
-	snapshotForm  = 6
-	startlessForm = 5 // of entries and snapshots, and of batches in requests: without the starts of daemons
-	formerForm    = 2 // of entries and snapshots of version 0.7.0: without entry hashes and owners, and with former keys
+	entryForm    = 6
+	requestForm  = 6
+	answerForm   = 3
+	snapshotForm = 6
+	formerForm   = 2 // of entries and snapshots of version 0.7.0: without entry hashes, owners and starts, and with former keys
 )
 
 // claim is one occurrence that a member claims. The occurrence may be taken from the member
@@ -80,17 +79,13 @@ func (e entry) encode() []byte {
 	b = binary.AppendUvarint(b, e.base)
 	b = binary.AppendUvarint(b, uint64(len(e.batches)))
 	for _, batch := range e.batches {
-		b = batch.appendTo(b, entryForm)
+		b = batch.appendTo(b)
 	}
 	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, crcTable))
 }
 
-// appendTo writes a batch in entryForm or startlessForm.
-func (c batch) appendTo(b []byte, form byte) []byte {
-	b = wire.AppendText(b, c.claimant)
-	if form == entryForm {
-		b = binary.BigEndian.AppendUint32(b, c.started)
-	}
+func (c batch) appendTo(b []byte) []byte {
+	b = binary.BigEndian.AppendUint32(wire.AppendText(b, c.claimant), c.started)
 	b = binary.AppendUvarint(b, uint64(len(c.claims)))
 	for _, claim := range c.claims {
 		b = append(b, claim.Key[:]...)
@@ -98,10 +93,7 @@ func (c batch) appendTo(b []byte, form byte) []byte {
 		b = append(b, claim.entry[:]...)
 		b = binary.BigEndian.AppendUint64(b, claim.former)
 		b = binary.BigEndian.AppendUint64(b, claim.owner)
-		b = wire.AppendText(b, claim.from)
-		if form == entryForm {
-			b = binary.BigEndian.AppendUint32(b, claim.gaveUp)
-		}
+		b = binary.BigEndian.AppendUint32(wire.AppendText(b, claim.from), claim.gaveUp)
 	}
 	return b
 }
@@ -116,7 +108,7 @@ func decodeEntry(b []byte) (entry, error) {
 	}
 	r := wire.NewReader(body)
 	form := r.Uint8()
-	if form != entryForm && form != startlessForm && form != formerForm {
+	if form != entryForm && form != formerForm {
 		return entry{}, fmt.Errorf("read entry: form %d is unknown", form)
 	}
 	e := entry{time: int64(r.Uint64())}
@@ -140,14 +132,8 @@ type request struct {
 	batch
 }
 
-// encode writes the starts of daemons at the end, where members of version 8 ignore them.
 func (q request) encode() []byte {
-	b := q.batch.appendTo(q.seen.appendTo(wire.AppendBool([]byte{requestForm}, q.forwarded)), startlessForm)
-	b = binary.BigEndian.AppendUint32(b, q.started)
-	for _, claim := range q.claims {
-		b = binary.BigEndian.AppendUint32(b, claim.gaveUp)
-	}
-	return b
+	return q.batch.appendTo(q.seen.appendTo(wire.AppendBool([]byte{requestForm}, q.forwarded)))
 }
 
 // decodeRequest reads what encode wrote. It ignores additional bytes, which later versions may write.
@@ -156,13 +142,7 @@ func decodeRequest(b []byte) (request, error) {
 	if form := r.Uint8(); form != requestForm {
 		return request{}, fmt.Errorf("read claims: form %d is unknown", form)
 	}
-	q := request{forwarded: r.Bool(), seen: newestToken{r.Uint64(), r.Uint64()}, batch: readBatch(r, startlessForm)}
-	if r.More() { // members of version 8 write no starts
-		q.started = r.Uint32()
-		for i := range q.claims {
-			q.claims[i].gaveUp = r.Uint32()
-		}
-	}
+	q := request{forwarded: r.Bool(), seen: newestToken{r.Uint64(), r.Uint64()}, batch: readBatch(r, entryForm)}
 	return q, failed(r.Err(), "claims")
 }
 
@@ -222,23 +202,18 @@ func decodeAnswer(b []byte) (answer, error) {
 // readBatch reads what batch.append wrote, in one of the formats.
 func readBatch(r *wire.Reader, form byte) batch {
 	c := batch{claimant: r.Member()}
-	if form == entryForm {
+	if form != formerForm {
 		c.started = r.Uint32()
 	}
 	for range r.Count(mostClaims, 1) {
 		var one claim
 		if form == formerForm {
 			one.Occurrence = exchange.Occurrence{Key: catalog.FormerKey(r.Uint64()), Due: int64(r.Uint64())}
+			one.from = r.MemberOrNone()
+			r.Uint8() // an option that no longer exists
 		} else {
 			one.Occurrence = exchange.Occurrence{Key: r.Key(), Due: int64(r.Uint64())}
-			one.entry, one.former, one.owner = r.Key(), r.Uint64(), r.Uint64()
-		}
-		one.from = r.MemberOrNone()
-		switch form {
-		case entryForm:
-			one.gaveUp = r.Uint32()
-		case formerForm:
-			r.Uint8() // an option that no longer exists
+			one.entry, one.former, one.owner, one.from, one.gaveUp = r.Key(), r.Uint64(), r.Uint64(), r.MemberOrNone(), r.Uint32()
 		}
 		if r.Err() != nil {
 			break

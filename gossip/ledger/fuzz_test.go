@@ -45,60 +45,12 @@ func formerEntry(e entry) []byte {
 	return b
 }
 
-// startlessEntry returns an entry without its checksum as voters of version 8 write it.
-func startlessEntry(e entry) []byte {
-	b := binary.BigEndian.AppendUint64([]byte{startlessForm}, uint64(e.time))
-	b = binary.AppendUvarint(binary.AppendUvarint(b, e.base), uint64(len(e.batches)))
-	for _, batch := range e.batches {
-		b = batch.appendTo(b, startlessForm)
-	}
-	return b
-}
-
-// TestFormsWithoutStartsAreRead reads entries, requests and snapshots of members of version 8.
-func TestFormsWithoutStartsAreRead(t *testing.T) {
-	c := claim{exchange.Occurrence{Key: numbered(1), Due: 2}, numbered(5), 6, 7, "b", 9}
-	e := entry{time: 7, base: 3, batches: []batch{{"a", 8, []claim{c, c}}, {"c", 0, nil}}}
-	got, err := decodeEntry(resum(startlessEntry(e)))
-	c.gaveUp = 0
-	want := entry{time: 7, base: 3, batches: []batch{{"a", 0, []claim{c, c}}, {"c", 0, nil}}}
-	if d := cmp.Diff(want, got, unexported); d != "" || err != nil {
-		t.Errorf("entry: %v %s", err, d)
-	}
-	q := request{true, newestToken{9, 2}, want.batches[0]}
-	b := q.encode()
-	gotRequest, err := decodeRequest(b[:len(b)-3*4])
-	if d := cmp.Diff(q, gotRequest, unexported); d != "" || err != nil {
-		t.Errorf("request: %v %s", err, d)
-	}
-
-	g := newGrants()
-	g.oneOf(1, noon, "a", 8, c)
-	var snapshot bytes.Buffer
-	if err := g.freeze().encode(&snapshot); err != nil {
-		t.Fatal(err)
-	}
-	var members wire.Members
-	rest := 1 + len(members.Append(nil, "a")) // the index and the member of the grant
-	whole := snapshot.Bytes()
-	former := append([]byte{startlessForm}, whole[1:len(whole)-rest-4]...)
-	back, err := decodeGrants(bytes.NewReader(append(former, whole[len(whole)-rest:]...)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	had, ok := back.find(minuteOf(c.Due), c)
-	if !ok || had.by.Value() != "a" || had.index != 1 || had.entry != c.entry || had.owner != c.owner || had.started != 0 {
-		t.Errorf("snapshot: got %+v, %t, want the grant without a start", had, ok)
-	}
-}
-
 // FuzzEntry holds what is read to what is written, in any order.
 func FuzzEntry(f *testing.F) {
 	e := entry{time: 7, batches: []batch{{"a", 8, []claim{{exchange.Occurrence{Key: numbered(1), Due: -2}, numbered(5), 6, 7, "", 0}, {Occurrence: exchange.Occurrence{Key: numbered(3), Due: 4}, from: "b", gaveUp: 9}}}, {"c", 0, nil}}}
 	whole := e.encode()
 	f.Add(whole[:len(whole)-4])
 	f.Add(entry{}.encode())
-	f.Add(startlessEntry(e))
 	f.Add(formerEntry(e))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		decodeEntry(b)

@@ -309,7 +309,7 @@ func (i image) encode(w io.Writer) error {
 func decodeGrants(from io.Reader) (*grants, error) {
 	d := snapshotReader{Reader: wire.NewStream(from)}
 	g := newGrants()
-	if d.form = d.Uint8(); d.form != snapshotForm && d.form != startlessForm && d.form != formerForm {
+	if d.form = d.Uint8(); d.form != snapshotForm && d.form != formerForm {
 		return nil, fmt.Errorf("read snapshot: form %d is unknown", d.form)
 	}
 	g.floor, g.newest, g.time = d.Varint(), d.Varint(), d.Varint()
@@ -345,10 +345,7 @@ func (d *snapshotReader) bucket(g *grants) {
 		if d.form == formerForm {
 			key, offset = catalog.FormerKey(d.Uint64()), d.Uvarint()
 		} else {
-			key, offset, entry, owner = d.Key(), d.Uvarint(), d.Key(), d.Uint64()
-		}
-		if d.form == snapshotForm {
-			started = d.Uint32()
+			key, offset, entry, owner, started = d.Key(), d.Uvarint(), d.Key(), d.Uint64(), d.Uint32()
 		}
 		d.Check(offset < uint64(bucketSpan))
 		floor, has := g.floors[owner]

@@ -35,7 +35,7 @@ const (
 // with an older format cannot be in one ring with this one, and are reported.
 const (
 	Version      = 9
-	LeastVersion = 8
+	LeastVersion = 9
 )
 
 // Meta is a member's description of itself, in each of its alive messages.
