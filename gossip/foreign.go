@@ -95,17 +95,22 @@ func (r *Ring) isUnknown(m *member) bool {
 
 // holders compares the entries of a job of which m has a different entry or lacks one. confirmed
 // reports whether any other member holds the same entry as this host. edited is the time of the
-// last edit on any member, so the difference is not newer. m may also have been edited while it
-// was down, before it joined. If a host that just joined is not confirmed, it may be the first
-// one with a new entry.
+// last edit on any member, so the difference is not newer. A member may also have been edited while it
+// was down, before it joined: m, or all those that confirm. If a host that just joined is not
+// confirmed, it may be the first one with a new entry.
 func (r *Ring) holders(m *member, key job.Key) (edited time.Time, confirmed bool) {
 	edited = later(r.own.Edited, m.meta.Since)
+	var since time.Time // the earliest start of those that confirm
 	for _, x := range r.members {
-		_, lacks := x.diff.Lacks[key]
-		confirmed = confirmed || x != m && x.state == Alive && x.compared && !lacks
+		if _, lacks := x.diff.Lacks[key]; x != m && x.state == Alive && x.compared && !lacks {
+			if !confirmed || x.meta.Since.Before(since) {
+				since = x.meta.Since
+			}
+			confirmed = true
+		}
 		edited = later(edited, x.meta.Edited)
 	}
-	return edited, confirmed
+	return later(edited, since), confirmed
 }
 
 // errUnknownJobs is the error while the jobs of a member are not known yet.

@@ -184,6 +184,32 @@ func TestMarksCountAfterAnEditOfAMemberThatWasDown(t *testing.T) {
 	})
 }
 
+// Two members that start together are the first ones with an edited entry. What the others take still counts.
+func TestMarksCountForTwoThatStartWithAnEdit(t *testing.T) {
+	bubble(t, func(t *testing.T, r *testRing) {
+		add := func(hash uint64) *testMember {
+			h := r.add()
+			h.holding = []catalog.Holding{{Key: numbered(7), Hash: numbered(hash)}}
+			return h.start()
+		}
+		a := add(1)
+		add(1)
+		r.agree(30*time.Second, r.members)
+		time.Sleep(time.Hour)
+		b := add(2)
+		add(2)
+		r.agree(30*time.Second, r.members)
+		r.knows(b, 2)
+		o := occurrence(7)
+		a.Take(holders.Claim{Occurrence: o})
+		r.granted(a, o, holders.Granted)
+		b.Take(holders.Claim{Occurrence: o})
+		if by := r.granted(b, o, holders.Refused); by != a.id {
+			t.Errorf("the claim is refused for %q, want for %q", by, a.id)
+		}
+	})
+}
+
 // What the voters granted for another entry counts during an edit, and as long as it is
 // not known whose entry it is; afterwards it does not.
 func TestGrantsAreForeignAfterAnEdit(t *testing.T) {

@@ -261,11 +261,20 @@ func (n *simMember) dated(lack holders.Lack, id string, key job.Key) holders.Lac
 	if joined := n.peers[id].since; joined.After(edited) { // it may have been edited while it was down
 		edited = joined
 	}
+	var since time.Time
 	for other, x := range n.peers {
-		confirmed = confirmed || other != id && !n.heard[other].IsZero() && x.held[key] == n.meta.held[key]
+		if other != id && !n.heard[other].IsZero() && x.held[key] == n.meta.held[key] {
+			if !confirmed || x.since.Before(since) {
+				since = x.since
+			}
+			confirmed = true
+		}
 		if x.edited.After(edited) {
 			edited = x.edited
 		}
+	}
+	if since.After(edited) {
+		edited = since
 	}
 	if confirmed && edited.Before(lack.Since) {
 		lack.Since = edited
