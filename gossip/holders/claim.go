@@ -11,10 +11,9 @@ import (
 
 // claim is a claim of this member that is under way.
 type claim struct {
-	serial     uint32
-	generation uint8
-	waiting    []name
-	gaveWay    name // the member that it gave way to, or whose mark arrived meanwhile, or nobody
+	Question
+	waiting []name
+	gaveWay name // the member that it gave way to, or whose mark arrived meanwhile, or nobody
 }
 
 // own refuses a claim in the first generation, if this member knows that the occurrence is taken,
@@ -73,7 +72,7 @@ func (r *Table) Ask(o exchange.Occurrence, again bool, peers []string, now time.
 	}
 	r.serial++
 	q.Serial = r.serial
-	c := &claim{serial: q.Serial, generation: q.Generation}
+	c := &claim{Question: q}
 	for _, peer := range peers {
 		c.waiting = append(c.waiting, unique.Make(peer))
 	}
@@ -167,7 +166,7 @@ func (r *Table) judge(asker name, q Question) Answer {
 	a := Answer{Occurrence: q.Occurrence, Serial: q.Serial, Reply: Free}
 	c := r.claims[q.Occurrence]
 	if c != nil && c.gaveWay == nobody && !q.Mine &&
-		(c.generation > q.Generation || c.generation == q.Generation && r.self.Value() < asker.Value()) {
+		(c.Generation > q.Generation || c.Generation == q.Generation && r.self.Value() < asker.Value()) {
 		a.Reply = Busy
 		return a
 	}
@@ -178,7 +177,7 @@ func (r *Table) judge(asker name, q Question) Answer {
 	}
 	if e != nil {
 		for _, s := range []*state{&e.mine, &e.theirs} {
-			if r.blocks(s, asker, q) {
+			if s.blocks(r.self, asker, q) {
 				a.Reply, a.Mark = Known, mark(q.Occurrence, s)
 				return a
 			}
@@ -188,7 +187,7 @@ func (r *Table) judge(asker name, q Question) Answer {
 }
 
 // blocks reports whether a mark is a reason to refuse a question.
-func (r *Table) blocks(s *state, asker name, q Question) bool {
+func (s *state) blocks(self, asker name, q Question) bool {
 	switch {
 	case s.phase == 0, s.phase == exchange.Taken && s.member == asker: // the claimant was restarted and claims its own
 		return false
@@ -197,7 +196,7 @@ func (r *Table) blocks(s *state, asker name, q Question) bool {
 	case s.generation < q.Generation && s.givenUp:
 		return false
 	case s.generation < q.Generation:
-		return s.member == r.self || s.step() > step(q.Phase, q.Attempt)
+		return s.member == self || s.step() > step(q.Phase, q.Attempt)
 	case s.generation == q.Generation && q.Mine:
 		return s.phase > exchange.Taken || !s.givenUp && s.member.Value() < asker.Value()
 	}
@@ -208,7 +207,7 @@ func (r *Table) blocks(s *state, asker name, q Question) bool {
 // claim is decided at most once.
 func (r *Table) Receive(from string, a Answer, now time.Time) (Claimed, Changes) {
 	c := r.claims[a.Occurrence]
-	if c == nil || c.serial != a.Serial {
+	if c == nil || c.Serial != a.Serial {
 		return Claimed{}, Changes{}
 	}
 	peer := unique.Make(from)
@@ -230,14 +229,14 @@ func (r *Table) Receive(from string, a Answer, now time.Time) (Claimed, Changes)
 		delete(r.claims, a.Occurrence)
 		return Claimed{Occurrence: a.Occurrence, Grant: Postponed, By: from}, Changes{}
 	case a.Reply == Busy:
-		return r.fail(a.Occurrence, c.generation, peer, now), Changes{}
+		return r.fail(a.Occurrence, c.Generation, peer, now), Changes{}
 	case c.gaveWay != nobody:
-		return r.fail(a.Occurrence, c.generation, c.gaveWay, now), Changes{}
+		return r.fail(a.Occurrence, c.Generation, c.gaveWay, now), Changes{}
 	case len(c.waiting) > 0:
 		return Claimed{}, Changes{}
 	}
 	delete(r.claims, a.Occurrence)
-	return r.take(a.Occurrence, c.generation, now), Changes{}
+	return r.take(a.Occurrence, c.Generation, now), Changes{}
 }
 
 // fail ends a claim because another member has precedence. If that member dies before it sends a

@@ -380,7 +380,7 @@ func (r *Table) learn(m *Mark, now time.Time, news *Changes) {
 	if s.generation >= e.askedIn {
 		e.asked, e.lostTo = nobody, nobody
 	}
-	if c := r.claims[o]; c != nil && c.gaveWay == nobody && s.generation >= c.generation && e.holder() == &e.theirs {
+	if c := r.claims[o]; c != nil && c.gaveWay == nobody && e.holder() == &e.theirs && s.blocks(r.self, r.self, c.Question) {
 		c.gaveWay = s.member
 	}
 	if e.holder() != &e.theirs {

@@ -621,3 +621,15 @@ func TestGivenUpDoesNotBlockTheMemberThatTookIt(t *testing.T) {
 		want(t, "answer", r.Answer("b", q, noon), Answer{Occurrence: o, Serial: 1, Reply: Free})
 	}
 }
+
+// TestReportOfARunEndsALaterClaim: a claims what x took before it died. Before the claim is decided, a receives
+// that y, which did not see x, has run it.
+func TestReportOfARunEndsALaterClaim(t *testing.T) {
+	r, o := New("a", DefaultLimits), due(1, 0)
+	r.Learn([]Mark{{Occurrence: o, Member: "x", Phase: exchange.Taken}}, noon)
+	r.Lose("x")
+	q, _ := r.Ask(o, true, []string{"b"}, noon)
+	r.Learn([]Mark{{Occurrence: o, Member: "y", Phase: exchange.Over, Attempt: 1, Run: 3}}, noon)
+	out, _ := r.Receive("b", Answer{Occurrence: o, Serial: q.Serial, Reply: Free}, noon)
+	want(t, "claim", out, Claimed{Occurrence: o, Grant: Refused, By: "y"})
+}
