@@ -186,23 +186,6 @@ func (r *Table) judge(asker name, q Question) Answer {
 	return a
 }
 
-// blocks reports whether a mark is a reason to refuse a question.
-func (s *state) blocks(self, asker name, q Question) bool {
-	switch {
-	case s.phase == 0, s.phase == exchange.Taken && s.member == asker: // the claimant was restarted and claims its own
-		return false
-	case q.Mine && s.phase == exchange.Begun && s.member == asker: // it claims the next attempt
-		return false
-	case s.generation < q.Generation && s.givenUp:
-		return false
-	case s.generation < q.Generation:
-		return s.member == self || s.step() > step(q.Phase, q.Attempt)
-	case s.generation == q.Generation && q.Mine:
-		return s.phase > exchange.Taken || !s.givenUp && s.member.Value() < asker.Value()
-	}
-	return true
-}
-
 // Receive processes the answer of a member to a question; Silent means that it did not answer. Each
 // claim is decided at most once.
 func (r *Table) Receive(from string, a Answer, now time.Time) (Claimed, Changes) {

@@ -1,9 +1,6 @@
 package holders
 
 import (
-	"cmp"
-	"container/heap"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -145,77 +142,6 @@ type newest struct {
 	by           name
 }
 
-// entry is the record of an occurrence.
-type entry struct {
-	mine, theirs state
-	asked        name  // the member that was last answered Free, or nobody
-	lostTo       name  // the member that won against a claim of this one, or nobody
-	askedIn      uint8 // the highest generation of these two claims
-	changed      int64
-}
-
-type state struct {
-	member     name
-	run        int64
-	attempt    uint16
-	generation uint8
-	phase      exchange.Phase // 0: not taken
-	lost       uint8
-	vanished   bool
-	orphan     bool   // its member has died since it reported this state
-	givenUp    bool   // see Mark; it is an orphan, too
-	started    uint32 // of the last mark with GivenUp: see Mark
-}
-
-// givenUpStep is the step of a mark with GivenUp, after which its member does not begin another attempt.
-const givenUpStep = math.MaxInt - 1
-
-// step maps a phase and an attempt to a number that grows with progress: an attempt begins, the
-// next one waits and begins, and so on, until the occurrence is over.
-func step(p exchange.Phase, attempt uint16) int {
-	switch p {
-	case exchange.Taken:
-		return 2*int(attempt) + 1
-	case exchange.Begun:
-		return 2 * int(max(attempt, 1))
-	case exchange.Over:
-		return math.MaxInt
-	}
-	return 0
-}
-
-func (s *state) step() int {
-	if s.givenUp {
-		return givenUpStep
-	}
-	return step(s.phase, s.attempt)
-}
-
-func (s *state) began() bool { return s.phase >= exchange.Begun && s.run != 0 }
-
-// supersedes reports whether s is the valid one of two marks of an occurrence, by different members.
-func (s *state) supersedes(other *state) bool {
-	switch {
-	case s.phase == 0 || other.phase == 0:
-		return s.phase > 0
-	case s.generation != other.generation:
-		return s.generation > other.generation
-	case (s.phase == exchange.Taken) != (other.phase == exchange.Taken):
-		return other.phase == exchange.Taken
-	case s.orphan != other.orphan:
-		return other.orphan
-	}
-	return s.member.Value() < other.member.Value()
-}
-
-// holder returns the valid mark, or one with phase 0.
-func (e *entry) holder() *state {
-	if e.mine.supersedes(&e.theirs) {
-		return &e.mine
-	}
-	return &e.theirs
-}
-
 // Holder returns the member that holds an occurrence, or "".
 func (r *Table) Holder(o exchange.Occurrence) string {
 	if e := r.entries[o]; e != nil && e.holder().phase > 0 {
@@ -231,30 +157,6 @@ func (r *Table) Own(o exchange.Occurrence) (Mark, bool) {
 		return Mark{}, false
 	}
 	return mark(o, &e.mine), true
-}
-
-// ran reports whether this member ran the occurrence to its end, even if members that did not
-// know of it took it again.
-func (e *entry) ran() bool {
-	return e.mine.phase == exchange.Over && e.mine.run != 0 && !e.mine.vanished
-}
-
-// release gives up the occurrence if this member took it but did not begin it.
-func (e *entry) release() {
-	if e != nil && e.mine.phase == exchange.Taken {
-		e.mine = state{}
-	}
-}
-
-func mark(o exchange.Occurrence, s *state) Mark {
-	m := Mark{
-		Occurrence: o, Member: s.member.Value(), Generation: s.generation, Phase: s.phase,
-		Vanished: s.vanished, Attempt: s.attempt, Lost: s.lost, Run: s.run, GivenUp: s.givenUp,
-	}
-	if s.givenUp {
-		m.Started = s.started
-	}
-	return m
 }
 
 // New returns an empty table for a member.
@@ -457,17 +359,6 @@ func (r *Table) cannotHaveBegun(o exchange.Occurrence, now time.Time) bool {
 	return r.entries[o] == nil && r.claims[o] == nil && !r.forgotten(o) && o.Due >= now.Add(-r.limits.Age).UnixNano()
 }
 
-// replaces reports whether a mark from another member replaces the known one.
-func (s *state) replaces(known *state) bool {
-	if s.member != known.member || known.phase == 0 {
-		return s.supersedes(known)
-	}
-	if s.generation == known.generation && s.givenUp && !known.givenUp && known.started > 0 && s.started <= known.started {
-		return false // the member has taken it back since
-	}
-	return cmp.Or(cmp.Compare(s.generation, known.generation), cmp.Compare(s.step(), known.step()), cmp.Compare(s.started, known.started)) > 0
-}
-
 // double reports that another member's run doubles a run of this member, if it does.
 func (r *Table) double(o exchange.Occurrence, e *entry, other *state, news *Changes) {
 	if !e.mine.began() || !other.began() {
@@ -561,66 +452,6 @@ func (r *Table) Marks(since time.Time, limit int) []Mark {
 	return marks[:min(limit, len(marks))]
 }
 
-// Newest returns the newest taken occurrence of each job and the member that took it, if that
-// became known after since, by this member's clock.
-func (r *Table) Newest(since time.Time) []Mark {
-	var list []Mark
-	for key, n := range r.newest {
-		if n.changed >= since.UnixNano() {
-			list = append(list, Mark{Occurrence: exchange.Occurrence{Key: key, Due: n.due}, Member: n.by.Value()})
-		}
-	}
-	slices.SortFunc(list, func(a, b Mark) int { return a.Compare(b.Occurrence) })
-	return list
-}
-
-// Advance applies the list that another member's Newest returned.
-func (r *Table) Advance(list []Mark, now time.Time) {
-	for _, n := range list {
-		if !r.tooFar(n.Due, now) {
-			r.advance(n.Occurrence, unique.Make(n.Member), now)
-		}
-	}
-}
-
-func (r *Table) advance(o exchange.Occurrence, by name, now time.Time) {
-	known, ok := r.newest[o.Key]
-	if ok && known.due >= o.Due {
-		return
-	}
-	if !ok {
-		owner := r.owner(o.Key)
-		if len(r.newest) >= r.limits.Keys {
-			r.dropJob(owner)
-		}
-		heap.Push(r.jobs.of(owner), o)
-		known.dropped = r.dropped[owner]
-	}
-	r.newest[o.Key] = newest{o.Due, now.UnixNano(), known.dropped, by}
-}
-
-// dropJob forgets a job of the user who has the most: about the one that ran longest ago, such as a
-// job that was renamed since. Its occurrences until then count as forgotten.
-func (r *Table) dropJob(of string) {
-	of = r.jobs.fullest(of)
-	all := r.jobs[of]
-	for range mostRefreshed { // the due times in the heap are those when it last looked
-		oldest := &(*all)[0]
-		known := r.newest[oldest.Key].due
-		if known <= oldest.Due {
-			break
-		}
-		oldest.Due = known
-		heap.Fix(all, 0)
-	}
-	o := heap.Pop(all).(exchange.Occurrence)
-	r.dropped[of] = max(r.dropped[of], r.newest[o.Key].due)
-	delete(r.newest, o.Key)
-}
-
-// mostRefreshed bounds how many jobs are looked at to forget one.
-const mostRefreshed = 1000
-
 func (r *Table) tooFar(due int64, now time.Time) bool { return due > now.Add(ahead).UnixNano() }
 
 // entry returns the record of an occurrence that is about to change, or creates it. If the
@@ -634,89 +465,4 @@ func (r *Table) entry(o exchange.Occurrence, now time.Time) *entry {
 	}
 	e.changed = now.UnixNano()
 	return e
-}
-
-func (r *Table) keep(o exchange.Occurrence, e *entry, now time.Time) {
-	for owner, all := range r.oldest {
-		for len(*all) > 0 && (*all)[0].Due < now.Add(-r.limits.Age).UnixNano() {
-			r.horizon = max(r.horizon, r.forget(all).Due)
-		}
-		if len(*all) == 0 {
-			delete(r.oldest, owner)
-		}
-	}
-	owner := r.owner(o.Key)
-	own := r.oldest.of(owner)
-	if len(r.entries) >= r.limits.Marks {
-		all := r.oldest[r.oldest.fullest(owner)]
-		if all == own && o.Compare((*own)[0]) < 0 {
-			r.drop(o)
-			return
-		}
-		r.drop(r.forget(all))
-	}
-	r.entries[o] = e
-	heap.Push(own, o)
-}
-
-// owner returns the user of a job, or "" if it is unknown. Unknown jobs share the space of one user:
-// no entry of this host depends on them.
-func (r *Table) owner(key job.Key) string {
-	if r.limits.Owner == nil {
-		return ""
-	}
-	return r.limits.Owner(key)
-}
-
-// drop remembers that an occurrence is not recorded for lack of space.
-func (r *Table) drop(o exchange.Occurrence) {
-	if known, ok := r.newest[o.Key]; ok {
-		known.dropped = max(known.dropped, o.Due)
-		r.newest[o.Key] = known
-	}
-}
-
-func (r *Table) forget(all *occurrenceHeap) exchange.Occurrence {
-	o := heap.Pop(all).(exchange.Occurrence)
-	delete(r.entries, o)
-	delete(r.doubles, o)
-	delete(r.tried, o)
-	return o
-}
-
-// heapByUser contains occurrences by the user of their jobs.
-type heapByUser map[string]*occurrenceHeap
-
-// of returns the occurrences of a user.
-func (d heapByUser) of(user string) *occurrenceHeap {
-	if d[user] == nil {
-		d[user] = &occurrenceHeap{}
-	}
-	return d[user]
-}
-
-// fullest returns the user who has the most occurrences, which is the given one if no user has more.
-// So a user whose jobs run often drops only occurrences of these jobs.
-func (d heapByUser) fullest(user string) string {
-	own, most := len(*d.of(user)), user
-	for other, all := range d {
-		if n := len(*all); n > own && (n > len(*d[most]) || n == len(*d[most]) && other < most) {
-			most = other
-		}
-	}
-	return most
-}
-
-// occurrenceHeap is a heap of occurrences, the oldest on top.
-type occurrenceHeap []exchange.Occurrence
-
-func (d occurrenceHeap) Len() int           { return len(d) }
-func (d occurrenceHeap) Less(i, j int) bool { return d[i].Compare(d[j]) < 0 }
-func (d occurrenceHeap) Swap(i, j int)      { d[i], d[j] = d[j], d[i] }
-func (d *occurrenceHeap) Push(x any)        { *d = append(*d, x.(exchange.Occurrence)) }
-func (d *occurrenceHeap) Pop() any {
-	last := len(*d) - 1
-	o := (*d)[last]
-	*d = (*d)[:last]
-	return o
 }
