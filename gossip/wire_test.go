@@ -76,28 +76,31 @@ func TestRosterDifference(t *testing.T) {
 	}
 }
 
-func FuzzMessages(f *testing.F) {
+// FuzzDecoders feeds a ring what the link and memberlist would.
+func FuzzDecoders(f *testing.F) {
 	f.Add([]byte("\x00\x00\x00\x07\x00\x00\x00\x02ab\x00\x00\x00\x00"))
 	f.Add([]byte{})
-	f.Fuzz(func(t *testing.T, b []byte) {
-		_, messages, err := decodeMessages(b)
-		if err == nil && len(slices.Concat(messages...))+4*len(messages)+4 != len(b) {
-			t.Errorf("%x: %d messages do not make it up", b, len(messages))
-		}
-	})
-}
-
-// FuzzState feeds an inbox what memberlist would from a push/pull or a packet.
-func FuzzState(f *testing.F) {
 	f.Add([]byte{0x11})
 	f.Add([]byte("\x11\x00\x00\x00\x00\x00\x00\x00\x07\x00\x00\x00\x00\x00\x00\x00\x09\x00\x00\x02id\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		r := idle(t)
-		r.box.NotifyMsg(b)
-		r.box.MergeRemoteState(b, true)
-		r.process(r.box.Take())
-		if _, err := r.answerClaim(over(), "id-9", b); err == nil {
-			t.Error("a claim was answered by a ring that does not run")
-		}
+		checkMessages(t, b)
+		checkState(t, b)
 	})
+}
+
+func checkMessages(t *testing.T, b []byte) {
+	_, messages, err := decodeMessages(b)
+	if err == nil && len(slices.Concat(messages...))+4*len(messages)+4 != len(b) {
+		t.Errorf("%x: %d messages do not make it up", b, len(messages))
+	}
+}
+
+func checkState(t *testing.T, b []byte) {
+	r := idle(t)
+	r.box.NotifyMsg(b)
+	r.box.MergeRemoteState(b, true)
+	r.process(r.box.Take())
+	if _, err := r.answerClaim(over(), "id-9", b); err == nil {
+		t.Error("a claim was answered by a ring that does not run")
+	}
 }

@@ -172,81 +172,82 @@ func TestDecodersIgnoreLaterValues(t *testing.T) {
 	want(t, "newest", newest, n)
 }
 
-// FuzzMarks and the following fuzz tests check that what is read stays the same when it is written
-// and read again, and that a table survives it.
-func FuzzMarks(f *testing.F) {
+// FuzzDecoders checks that what is read stays the same when it is written and read again, and that a
+// table survives it.
+func FuzzDecoders(f *testing.F) {
 	b, _ := AppendMarks(nil, sampleMarks, 1000)
 	f.Add(b)
-	f.Fuzz(func(t *testing.T, b []byte) {
-		marks, err := DecodeMarks(b)
-		if err != nil {
-			return
-		}
-		written, _ := AppendMarks(nil, marks, math.MaxInt)
-		again, _ := DecodeMarks(written)
-		want(t, "again", again, marks)
-		r := New("a", Limits{Marks: 10, Keys: 5, Age: DefaultLimits.Age})
-		r.Learn(marks, noon)
-		r.Lose("b")
-		if len(r.entries) > 10 || len(r.newest) > 5 {
-			t.Errorf("%d entries and %d keys are kept", len(r.entries), len(r.newest))
-		}
-	})
-}
-
-func FuzzQuestions(f *testing.F) {
 	f.Add(AppendQuestions(nil, []Question{{Occurrence: exchange.Occurrence{Key: numbered(1), Due: 2}, Serial: 3}, {Generation: 1, Phase: exchange.Taken}}))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		questions, err := DecodeQuestions(b)
-		if err != nil {
-			return
-		}
-		again, _ := DecodeQuestions(AppendQuestions(nil, questions))
-		want(t, "again", again, questions)
-		r := New("a", Limits{Marks: 10, Keys: 5, Age: DefaultLimits.Age})
-		for _, q := range questions {
-			r.Answer("b", q, noon)
-		}
-		if len(r.entries) > 10 {
-			t.Errorf("%d entries are kept", len(r.entries))
-		}
-	})
-}
-
-func FuzzAnswers(f *testing.F) {
 	f.Add(AppendAnswers(nil, []Answer{{Occurrence: exchange.Occurrence{Key: numbered(1), Due: 2}, Serial: 1, Reply: Known, Mark: sampleMarks[0]}, {Reply: Free}}))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		answers, err := DecodeAnswers(b)
-		if err != nil {
-			return
-		}
-		again, _ := DecodeAnswers(AppendAnswers(nil, answers))
-		want(t, "again", again, answers)
-		r := New("a", DefaultLimits)
-		for _, a := range answers {
-			r.Ask(a.Occurrence, false, []string{"b"}, noon)
-			a.Serial = r.serial
-			r.Receive("b", a, noon)
-		}
-		if len(r.claims) > 0 {
-			t.Errorf("%d claims are undecided though all answered", len(r.claims))
-		}
-	})
-}
-
-func FuzzNewest(f *testing.F) {
 	f.Add(AppendNewest(nil, []Mark{{Occurrence: exchange.Occurrence{Key: numbered(1), Due: 2}, Member: "a"}}))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		list, err := DecodeNewest(b)
-		if err != nil {
-			return
-		}
-		again, _ := DecodeNewest(AppendNewest(nil, list))
-		want(t, "again", again, list)
-		r := New("a", Limits{Keys: 5})
-		r.Advance(list, noon)
-		if len(r.newest) > 5 {
-			t.Errorf("%d keys are kept", len(r.newest))
-		}
+		checkMarks(t, b)
+		checkQuestions(t, b)
+		checkAnswers(t, b)
+		checkNewest(t, b)
 	})
+}
+
+func checkMarks(t *testing.T, b []byte) {
+	marks, err := DecodeMarks(b)
+	if err != nil {
+		return
+	}
+	written, _ := AppendMarks(nil, marks, math.MaxInt)
+	again, _ := DecodeMarks(written)
+	want(t, "again", again, marks)
+	r := New("a", Limits{Marks: 10, Keys: 5, Age: DefaultLimits.Age})
+	r.Learn(marks, noon)
+	r.Lose("b")
+	if len(r.entries) > 10 || len(r.newest) > 5 {
+		t.Errorf("%d entries and %d keys are kept", len(r.entries), len(r.newest))
+	}
+}
+
+func checkQuestions(t *testing.T, b []byte) {
+	questions, err := DecodeQuestions(b)
+	if err != nil {
+		return
+	}
+	again, _ := DecodeQuestions(AppendQuestions(nil, questions))
+	want(t, "again", again, questions)
+	r := New("a", Limits{Marks: 10, Keys: 5, Age: DefaultLimits.Age})
+	for _, q := range questions {
+		r.Answer("b", q, noon)
+	}
+	if len(r.entries) > 10 {
+		t.Errorf("%d entries are kept", len(r.entries))
+	}
+}
+
+func checkAnswers(t *testing.T, b []byte) {
+	answers, err := DecodeAnswers(b)
+	if err != nil {
+		return
+	}
+	again, _ := DecodeAnswers(AppendAnswers(nil, answers))
+	want(t, "again", again, answers)
+	r := New("a", DefaultLimits)
+	for _, a := range answers {
+		r.Ask(a.Occurrence, false, []string{"b"}, noon)
+		a.Serial = r.serial
+		r.Receive("b", a, noon)
+	}
+	if len(r.claims) > 0 {
+		t.Errorf("%d claims are undecided though all answered", len(r.claims))
+	}
+}
+
+func checkNewest(t *testing.T, b []byte) {
+	list, err := DecodeNewest(b)
+	if err != nil {
+		return
+	}
+	again, _ := DecodeNewest(AppendNewest(nil, list))
+	want(t, "again", again, list)
+	r := New("a", Limits{Keys: 5})
+	r.Advance(list, noon)
+	if len(r.newest) > 5 {
+		t.Errorf("%d keys are kept", len(r.newest))
+	}
 }

@@ -45,73 +45,17 @@ func formerEntry(e entry) []byte {
 	return b
 }
 
-// FuzzEntry holds what is read to what is written, in any order.
-func FuzzEntry(f *testing.F) {
+// FuzzDecoders checks that what is read stays the same when it is written and read again.
+func FuzzDecoders(f *testing.F) {
 	e := entry{time: 7, batches: []batch{{"a", 8, []claim{{exchange.Occurrence{Key: numbered(1), Due: -2}, numbered(5), 6, 7, "", 0}, {Occurrence: exchange.Occurrence{Key: numbered(3), Due: 4}, from: "b", gaveUp: 9}}}, {"c", 0, nil}}}
 	whole := e.encode()
 	f.Add(whole[:len(whole)-4])
 	f.Add(entry{}.encode())
 	f.Add(formerEntry(e))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		decodeEntry(b)
-		e, err := decodeEntry(resum(b))
-		if err != nil {
-			return
-		}
-		again, err := decodeEntry(e.encode())
-		if err != nil {
-			t.Fatalf("written anew: %v", err)
-		}
-		if d := cmp.Diff(e, again, unexported); d != "" {
-			t.Error(d)
-		}
-		newGrants().apply(1, e)
-	})
-}
-
-func FuzzRequest(f *testing.F) {
 	f.Add(request{true, newestToken{9, 2}, batch{"a", 8, []claim{{exchange.Occurrence{Key: numbered(1), Due: 2}, numbered(5), 6, 7, "b", 9}}}}.encode())
-	f.Fuzz(func(t *testing.T, b []byte) {
-		q, err := decodeRequest(b)
-		if err != nil {
-			return
-		}
-		again, err := decodeRequest(append(q.encode(), "later"...))
-		if d := cmp.Diff(q, again, unexported); d != "" || err != nil {
-			t.Error(err, d)
-		}
-	})
-}
-
-func FuzzAnswer(f *testing.F) {
 	f.Add(answer{true, "c", []result{{holders.Granted, "", 5, false, 0}, {holders.Refused, "b", 0, true, 0}}}.encode())
 	f.Add(answer{leader: "b"}.encode())
-	f.Fuzz(func(t *testing.T, b []byte) {
-		a, err := decodeAnswer(b)
-		if err != nil {
-			return
-		}
-		again, err := decodeAnswer(append(a.encode(), "later"...))
-		if d := cmp.Diff(a, again, unexported); d != "" || err != nil {
-			t.Error(err, d)
-		}
-	})
-}
-
-func FuzzHello(f *testing.F) {
 	f.Add(append(hello{"0123456789abcdef", true, []string{"a", "b"}}.encode(), "more"...))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		h, err := decodeHello(b)
-		if err != nil {
-			return
-		}
-		if again := h.encode(); !bytes.HasPrefix(b, again) {
-			t.Errorf("%x was read as %+v, which is written as %x", b, h, again)
-		}
-	})
-}
-
-func FuzzSnapshot(f *testing.F) {
 	g := newGrants()
 	g.apply(1, entry{time: noon.UnixNano(), batches: []batch{{"a", 0, []claim{at(1, noon), at(2, noon)}}, {"b", 0, []claim{at(3, noon.AddDate(0, 0, 1))}}}})
 	g.floors[7] = g.order[1]
@@ -122,29 +66,85 @@ func FuzzSnapshot(f *testing.F) {
 	f.Add(b.Bytes())
 	f.Add(append([]byte{formerForm}, b.Bytes()[1:]...))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		g, err := decodeGrants(bytes.NewReader(b))
-		if err != nil {
-			return
-		}
-		count := 0
-		for minute, b := range g.buckets {
-			count += len(b.grants)
-			for o := range b.grants {
-				if minuteOf(o.Due) != minute {
-					t.Errorf("%+v is in the bucket of minute %d", o, minute)
-				}
+		checkEntry(t, b)
+		checkRequest(t, b)
+		checkAnswer(t, b)
+		checkHello(t, b)
+		checkSnapshot(t, b)
+	})
+}
+
+func checkEntry(t *testing.T, b []byte) {
+	decodeEntry(b)
+	e, err := decodeEntry(resum(b))
+	if err != nil {
+		return
+	}
+	again, err := decodeEntry(e.encode())
+	if err != nil {
+		t.Fatalf("written anew: %v", err)
+	}
+	if d := cmp.Diff(e, again, unexported); d != "" {
+		t.Error(d)
+	}
+	newGrants().apply(1, e)
+}
+
+func checkRequest(t *testing.T, b []byte) {
+	q, err := decodeRequest(b)
+	if err != nil {
+		return
+	}
+	again, err := decodeRequest(append(q.encode(), "later"...))
+	if d := cmp.Diff(q, again, unexported); d != "" || err != nil {
+		t.Error(err, d)
+	}
+}
+
+func checkAnswer(t *testing.T, b []byte) {
+	a, err := decodeAnswer(b)
+	if err != nil {
+		return
+	}
+	again, err := decodeAnswer(append(a.encode(), "later"...))
+	if d := cmp.Diff(a, again, unexported); d != "" || err != nil {
+		t.Error(err, d)
+	}
+}
+
+func checkHello(t *testing.T, b []byte) {
+	h, err := decodeHello(b)
+	if err != nil {
+		return
+	}
+	if again := h.encode(); !bytes.HasPrefix(b, again) {
+		t.Errorf("%x was read as %+v, which is written as %x", b, h, again)
+	}
+}
+
+func checkSnapshot(t *testing.T, b []byte) {
+	g, err := decodeGrants(bytes.NewReader(b))
+	if err != nil {
+		return
+	}
+	count := 0
+	for minute, b := range g.buckets {
+		count += len(b.grants)
+		for o := range b.grants {
+			if minuteOf(o.Due) != minute {
+				t.Errorf("%+v is in the bucket of minute %d", o, minute)
 			}
 		}
-		if count != g.count || len(g.order) != len(g.buckets) {
-			t.Errorf("got %d grants in %d buckets, counted %d in %d", count, len(g.buckets), g.count, len(g.order))
-		}
-		var out bytes.Buffer
-		if err := g.freeze().encode(&out); err != nil {
-			t.Fatal(err)
-		}
-		again, err := decodeGrants(&out)
-		if err != nil || again.count != g.count || again.floor != g.floor || !maps.Equal(again.floors, g.floors) || !maps.Equal(again.counts, g.counts) {
-			t.Errorf("written anew: got %+v, %v, want %+v", again, err, g)
-		}
-	})
+	}
+	if count != g.count || len(g.order) != len(g.buckets) {
+		t.Errorf("got %d grants in %d buckets, counted %d in %d", count, len(g.buckets), g.count, len(g.order))
+	}
+	var out bytes.Buffer
+	if err := g.freeze().encode(&out); err != nil {
+		t.Fatal(err)
+	}
+	again, err := decodeGrants(&out)
+	if err != nil || again.count != g.count || again.floor != g.floor || !maps.Equal(again.floors, g.floors) || !maps.Equal(again.counts, g.counts) {
+		t.Errorf("written anew: got %+v, %v, want %+v", again, err, g)
+	}
 }
