@@ -46,7 +46,8 @@
 // them. They also count for a member that receives them from another one, and
 // lose against marks of live members of the same generation. A member that could
 // not start an occurrence gives it up in the same way, and stays. Members that
-// gave an occurrence up do not claim it to run it.
+// gave an occurrence up do not claim it to run it. They keep their marks even if
+// another member has the occurrence: a third one may know only older marks of them.
 //
 // A member that was away for a while, and holds occurrences that it took before,
 // checks with the others whether it still holds them. Claims under way give way to

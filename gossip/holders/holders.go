@@ -183,7 +183,7 @@ func New(self string, limits Limits) *Table {
 func (r *Table) Progress(s exchange.Progress, now time.Time) (Mark, Changes) {
 	o := s.Occurrence
 	e := r.entry(o, now)
-	if held := e.holder(); s.Phase == exchange.Taken && held.phase > 0 && e.mine.phase == 0 {
+	if held := e.holder(); s.Phase == exchange.Taken && held.phase > 0 && held != &e.mine && (e.mine.phase == 0 || e.mine.givenUp) {
 		r.take(o, next(held.generation), now)
 	}
 	mine := &e.mine
@@ -289,7 +289,7 @@ func (r *Table) learn(m *Mark, now time.Time, news *Changes) {
 		return
 	}
 	if e.mine.phase == exchange.Taken {
-		e.mine = state{}
+		e.release()
 		news.Yielded = append(news.Yielded, Report{Mark: *m})
 	}
 	kept := r.entries[o] == e // otherwise it could be given up again and again: nobody would know who tried it

@@ -486,6 +486,12 @@ func TestTakenByWhoKnowsBetter(t *testing.T) {
 	want(t, "mark", m, Mark{Occurrence: o, Member: "a", Generation: 1, Phase: exchange.Taken, Attempt: 1})
 	_, news := r.Progress(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Attempt: 2, Lost: 1, Run: 3}, noon)
 	want(t, "news", news, Changes{})
+
+	r = New("a", DefaultLimits)
+	r.Progress(exchange.Progress{Occurrence: o, Phase: exchange.Taken, GivenUp: true}, noon)
+	r.Learn([]Mark{{Occurrence: o, Member: "x", Phase: exchange.Begun, Attempt: 1, Run: 7}}, noon)
+	after, _ := r.Progress(exchange.Progress{Occurrence: o, Phase: exchange.Taken}, noon)
+	want(t, "mark after it gave it up", after, m)
 }
 
 func TestOwnThatIsNotKnownIsAnOrphan(t *testing.T) {
@@ -605,6 +611,44 @@ func TestRestartedMemberLearnsItsGeneration(t *testing.T) {
 	want(t, "orphans of another member", other.Learn([]Mark{given}, noon).Orphans, []Report{{Mark: given, Tried: []string{"a"}}})
 	q, _ := r.Ask(o, true, []string{"b"}, noon)
 	want(t, "answer", other.Answer("a", q, noon), Answer{Occurrence: o, Serial: 1, Reply: Free})
+}
+
+// TestGivenUpStaysWhenAnotherMemberTookIt: a was restarted, and gave up what it had taken over. Then it learns
+// that b took it too, because the two did not see each other, and later in which generation it had it itself.
+// So c learns that nobody has the occurrence after b gave it up, too.
+func TestGivenUpStaysWhenAnotherMemberTookIt(t *testing.T) {
+	a, c, o := New("a", DefaultLimits), New("c", DefaultLimits), due(1, 0)
+	begun := func(by string) Mark {
+		return Mark{Occurrence: o, Member: by, Generation: 1, Phase: exchange.Begun, Attempt: 1, Run: 7}
+	}
+	givenUp := func(by string) Mark {
+		return Mark{Occurrence: o, Member: by, Generation: 1, Phase: exchange.Taken, GivenUp: true}
+	}
+	a.Progress(exchange.Progress{Occurrence: o, Phase: exchange.Taken, GivenUp: true}, noon)
+	want(t, "yielded", a.Learn([]Mark{begun("b")}, noon).Yielded, reports(begun("b")))
+	a.Learn([]Mark{begun("a")}, noon)
+	want(t, "mark of a", a.ownMark(o), givenUp("a"))
+
+	c.Learn([]Mark{begun("b"), begun("a"), a.ownMark(o), begun("b")}, noon)
+	given := givenUp("b")
+	orphans := c.Learn([]Mark{given}, noon).Orphans
+	want(t, "orphans", orphans, []Report{{Mark: given, Tried: []string{"a", "b"}}})
+}
+
+// TestGivenUpStaysAfterARefusedClaim: a member that gave an occurrence up claims it again, to record that it
+// failed, and another member has it.
+func TestGivenUpStaysAfterARefusedClaim(t *testing.T) {
+	for _, answer := range []Answer{
+		{Reply: Busy}, {Reply: Known, Mark: Mark{Occurrence: due(1, 0), Member: "b", Phase: exchange.Begun, Attempt: 1, Run: 7}},
+	} {
+		r, o := New("a", DefaultLimits), due(1, 0)
+		given, _ := r.Progress(exchange.Progress{Occurrence: o, Phase: exchange.Taken, GivenUp: true}, noon)
+		q, _ := r.Ask(o, true, []string{"b"}, noon)
+		answer.Occurrence, answer.Serial = o, q.Serial
+		out, _ := r.Receive("b", answer, noon)
+		want(t, "outcome", out, Claimed{Occurrence: o, Grant: Refused, By: "b"})
+		want(t, "mark", r.ownMark(o), given)
+	}
 }
 
 // TestGivenUpDoesNotBlockTheMemberThatTookIt: a gave up an occurrence that b had taken too, because the two

@@ -84,9 +84,10 @@ func (e *entry) ran() bool {
 	return e.mine.phase == exchange.Over && e.mine.run != 0 && !e.mine.vanished
 }
 
-// release gives up the occurrence if this member took it but did not begin it.
+// release removes this member's mark if it took the occurrence but did not begin it. A mark with GivenUp
+// stays, because others may have an older mark of this member, which only a newer one replaces.
 func (e *entry) release() {
-	if e != nil && e.mine.phase == exchange.Taken {
+	if e != nil && e.mine.phase == exchange.Taken && !e.mine.givenUp {
 		e.mine = state{}
 	}
 }
