@@ -156,12 +156,12 @@ type simRing struct {
 	doubled map[exchange.Occurrence]map[string]bool
 	died    map[exchange.Occurrence]bool // taken by a member that was killed then
 	apart   []apart
-	failed  map[exchange.Occurrence]int        // the newest attempt, if it failed
-	given   int                                // occurrences that members handed over when they left
-	handed  int                                // and because they could not start them
-	breaks  *rand.Rand                         // which members can start nothing; nil: none
-	tries   map[unstarted]bool                 // that did not start
-	unbegun map[exchange.Occurrence]*simMember // by the last member that could not start it
+	failed  map[exchange.Occurrence]int     // the newest attempt, if it failed
+	given   int                             // occurrences that members handed over when they left
+	handed  int                             // and because they could not start them
+	breaks  *rand.Rand                      // which members can start nothing; nil: none
+	tries   map[unstarted]bool              // that did not start
+	unbegun map[exchange.Occurrence]failure // of the last member that could not start it
 	gaveUp  map[givenUp]bool
 	census  []census
 	joins   []time.Time // also those before a member was killed
@@ -181,13 +181,19 @@ type unstarted struct {
 	attempt int
 }
 
+// failure is the record of a member that an occurrence failed because it could not start.
+type failure struct {
+	on *simMember
+	at time.Time
+}
+
 func newSimRing(t *testing.T, rng *rand.Rand, now time.Time) *simRing {
 	return &simRing{
 		t: t, rng: rng, now: now, begun: now, cut: map[[2]int]bool{},
 		granted: map[exchange.Occurrence]grantOf{}, starts: map[exchange.Occurrence][]ringStart{},
 		skipped: map[exchange.Occurrence]bool{}, rivaled: map[exchange.Occurrence]bool{}, doubled: map[exchange.Occurrence]map[string]bool{},
 		died: map[exchange.Occurrence]bool{}, gaveUp: map[givenUp]bool{}, failed: map[exchange.Occurrence]int{},
-		tries: map[unstarted]bool{}, unbegun: map[exchange.Occurrence]*simMember{},
+		tries: map[unstarted]bool{}, unbegun: map[exchange.Occurrence]failure{},
 	}
 }
 
@@ -541,11 +547,11 @@ func (n *simMember) fact(r job.Record) {
 	case r.Kind == job.Dropped && r.Reason == job.OtherMember && s.rivaled[o] && (!n.joined || r.At.Before(n.joinedAt.Add(holders.RolloutTime))):
 		s.skipped[o] = true // a member that has just started takes a claim for any entry as one for its own
 	case r.Kind == job.Ended && r.Run.Outcome.Kind == job.NotStarted && r.Run.Verdict.Final():
-		s.unbegun[o] = n
+		s.unbegun[o] = failure{n, s.now}
 	case r.Kind == job.Ended && r.Reason == job.HandedOver:
 		s.handed++
 	case r.Kind == job.Dropped && r.Reason == job.NoMember:
-		s.unbegun[o] = n
+		s.unbegun[o] = failure{n, s.now}
 	case r.Kind == job.Decided:
 		n.stored[o] = true
 		if r.Run == nil && (r.Reason != job.NoQuorum || s.faults.cuts || s.faults.dies) && r.Reason != job.NoMember {
@@ -945,7 +951,8 @@ func (s *simRing) judgeOne(id job.ID, o exchange.Occurrence, until time.Time) {
 		s.t.Errorf(format+": %s at %s by %v", append(args, id, o.Time().Format(time.TimeOnly), who)...)
 	}
 	ledger := s.faults.strict && id != "yield"
-	if attempt := s.failed[o]; attempt > 0 && attempt < 3 && !s.faults.cuts && !s.faults.dies && o.Time().Before(until) && !s.waits(id, o, true) && (s.unbegun[o] == nil || !s.triedByMost(o) && !s.nobodyFits(id, o.Time())) {
+	// A further attempt is made later, when other members may be present than at the scheduled time.
+	if attempt := s.failed[o]; attempt > 0 && attempt < 3 && !s.faults.cuts && !s.faults.dies && o.Time().Before(until) && !s.waits(id, o, true) && (s.unbegun[o].on == nil || !s.triedByMost(o) && !s.nobodyFits(id, s.unbegun[o].at)) {
 		fail("invariant 25: attempt %d failed, and the next one never ran", attempt)
 	}
 	// The claim of an unreachable member counts for any entry, and any claim may count for a
@@ -956,9 +963,9 @@ func (s *simRing) judgeOne(id job.ID, o exchange.Occurrence, until time.Time) {
 	stays := id == "parent" || id == "child" || id == "plain"               // they are connected; during an edit, no other member has the entry
 	never := len(firsts) == 0 && (s.breaks == nil || len(s.starts[o]) == 0) // the first attempt may have failed to start
 	switch {
-	case never && s.unbegun[o] != nil && (stays || unsure || s.faults.cuts || s.faults.dies || s.nobodyFits(id, o.Time()) || s.triedByMost(o)):
-	case never && s.unbegun[o] != nil:
-		fail("invariant 25: it counts as failed on %s, and others could have started it", s.unbegun[o].id)
+	case never && s.unbegun[o].on != nil && (stays || unsure || s.faults.cuts || s.faults.dies || s.nobodyFits(id, o.Time()) || s.triedByMost(o)):
+	case never && s.unbegun[o].on != nil:
+		fail("invariant 25: it counts as failed on %s, and others could have started it", s.unbegun[o].on.id)
 	case never && !s.skipped[o] && !unsure && !s.waits(id, o, false) && !s.nobodyFits(id, o.Time()):
 		fail("invariant 25: it never ran")
 	case len(firsts) > 1 && ledger && id != "again":

@@ -242,8 +242,8 @@ func TestRestartKeepsWhatCouldNotStart(t *testing.T) {
 	owner.kill(time.Second)
 	owner.broken = false
 	s.run(20 * time.Second)
-	if owner != s.nodes[0] || s.unbegun[o] != owner || len(s.starts[o]) > 0 {
-		t.Errorf("the occurrence counts as failed on %v and ran %d times, want it failed on %s\n%s", s.unbegun[o], len(s.starts[o]), owner.id, s.story.String())
+	if owner != s.nodes[0] || s.unbegun[o].on != owner || len(s.starts[o]) > 0 {
+		t.Errorf("the occurrence counts as failed on %v and ran %d times, want it failed on %s\n%s", s.unbegun[o].on, len(s.starts[o]), owner.id, s.story.String())
 	}
 }
 
