@@ -49,7 +49,11 @@ func Explain(err error, dir string) (why, fix string) {
 		return "the disk is read-only", "check the disk, and make it writable again: findmnt -T " + dir
 	case IsDamaged(err):
 		return "the history is damaged", "restart cronringd: it keeps the damaged file under another name, and begins a new history"
-	case code == sqlite3.SQLITE_BUSY:
+	case code == sqlite3.SQLITE_LOCKED:
+		return "another query of the daemon has locked the history", "try again"
+	case code == sqlite3.SQLITE_NOMEM:
+		return "the daemon has no memory left", "check the memory of the host, and the limit of the service: systemctl show -p MemoryMax cronring"
+	case code == sqlite3.SQLITE_BUSY || code == sqlite3.SQLITE_PROTOCOL:
 		return "another program has locked the history", "end the program other than cronringd that uses it: fuser -v " + filepath.Join(dir, fileName)
 	case code == sqlite3.SQLITE_CANTOPEN || code == sqlite3.SQLITE_PERM || code == sqlite3.SQLITE_AUTH:
 		return "its file cannot be opened", "check the owner and the modes of " + dir + ", and the limit of open files"

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/cronring/cronring/daemon/filetest"
 )
@@ -43,6 +46,9 @@ func TestExplain(t *testing.T) {
 		{fails(t.TempDir(), "PRAGMA query_only = 1", "CREATE TABLE a (b)"), "the disk is read-only", "check the disk, and make it writable again: findmnt -T /d"},
 		{fails(damaged, "", "CREATE TABLE a (b)"), "the history is damaged", "restart cronringd: it keeps the damaged file under another name, and begins a new history"},
 		{fails(busy, "", locked), "another program has locked the history", "end the program other than cronringd that uses it: fuser -v /d/cronring.db"},
+		{lockedByQuery(t), "another query of the daemon has locked the history", "try again"},
+		{sqliteError(sqlite3.SQLITE_PROTOCOL), "another program has locked the history", "end the program other than cronringd that uses it: fuser -v /d/cronring.db"},
+		{sqliteError(sqlite3.SQLITE_NOMEM), "the daemon has no memory left", "check the memory of the host, and the limit of the service: systemctl show -p MemoryMax cronring"},
 		{fails("/nonexistent", "", "CREATE TABLE a (b)"), "its file cannot be opened", "check the owner and the modes of /d, and the limit of open files"},
 		{errors.New("other"), "commit: other", ""},
 	} {
@@ -50,4 +56,39 @@ func TestExplain(t *testing.T) {
 			t.Errorf("%v: got %q, fix %q, want %q, fix %q", tc.err, why, fix, tc.why, tc.fix)
 		}
 	}
+}
+
+// lockedByQuery removes a table that a query of the same connection is reading.
+func lockedByQuery(t *testing.T) error {
+	db, err := sql.Open("sqlite", filepath.Join(t.TempDir(), fileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	c, err := db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.ExecContext(t.Context(), "CREATE TABLE a (b); INSERT INTO a VALUES (1), (2)"); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := c.QueryContext(t.Context(), "SELECT b FROM a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	if !rows.Next() {
+		t.Fatal(rows.Err())
+	}
+	_, err = c.ExecContext(t.Context(), "DROP TABLE a")
+	return err
+}
+
+// sqliteError returns an error of SQLite that a test cannot provoke.
+func sqliteError(code int) error {
+	err := &sqlite.Error{}
+	field := reflect.ValueOf(err).Elem().FieldByName("code")
+	reflect.NewAt(field.Type(), field.Addr().UnsafePointer()).Elem().SetInt(int64(code))
+	return err
 }
