@@ -115,6 +115,8 @@ func parse(o *daemon.Options, args []string, family crontab.Family) (verb, error
 		return runDaemon, pflag.ErrHelp
 	case version:
 		return showVersion, nil
+	case check && f.NArg() > 0:
+		return runDaemon, fmt.Errorf("--check-config does not accept the argument %s: name a directory with --config DIRECTORY", f.Arg(0))
 	case check:
 		return checkConfig, nil
 	case *invented:

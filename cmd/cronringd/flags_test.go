@@ -1,6 +1,7 @@
 package main
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -42,6 +43,8 @@ func TestFlagsThatMakeNoSense(t *testing.T) {
 		"--grace soon FILE": "invalid argument",
 		"-P FILE":           "unknown shorthand",
 		"-L x FILE":         "invalid argument",
+
+		"--check-config DIR": "--check-config does not accept the argument DIR: name a directory with --config DIRECTORY",
 	} {
 		var o daemon.Options
 		if _, err := parse(&o, strings.Fields(args), crontab.Debian); err == nil || !strings.Contains(err.Error(), want) {
@@ -51,6 +54,20 @@ func TestFlagsThatMakeNoSense(t *testing.T) {
 	var o daemon.Options
 	if _, err := parse(&o, []string{"-c", "FILE"}, crontab.RHEL); err == nil || !strings.Contains(err.Error(), "scope=ring") {
 		t.Errorf("cronie's cluster: error %v", err)
+	}
+}
+
+// A directory that was named must exist; the default one is optional.
+func TestCheckConfigNeedsTheNamedDirectory(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "missing")
+	var stdout, stderr strings.Builder
+	want := "cronringd: cannot check the configuration in " + missing + "\n  why   no such file or directory\n  fix   name an existing directory: --config DIRECTORY\n"
+	if code := run([]string{"--check-config", "--config", missing}, &stdout, &stderr); code != 1 || stdout.String() != "" || stderr.String() != want {
+		t.Errorf("got exit %d, %q and the error %q, want 1 and %q", code, stdout.String(), stderr.String(), want)
+	}
+	stderr.Reset()
+	if code := run([]string{"--check-config", "--config", filepath.Dir(missing)}, &stdout, &stderr); code != 0 {
+		t.Errorf("an empty directory: got exit %d and %q, want 0", code, stderr.String())
 	}
 }
 

@@ -98,8 +98,13 @@ func hasTerminal() bool {
 	return true
 }
 
-// check is --check-config.
+// check is --check-config. Only the default directory may be missing.
 func check(o *daemon.Options, stdout, stderr io.Writer) int {
+	if _, err := os.Stat(o.ConfigDir); err != nil && o.ConfigDir != configDir {
+		fmt.Fprintf(stderr, "cronringd: cannot check the configuration in %s\n  why   %s\n  fix   name an existing directory: --config DIRECTORY\n",
+			o.ConfigDir, spool.Reason(err))
+		return 1
+	}
 	c := config.Read(o.ConfigDir)
 	if err := c.Err(); err != nil {
 		fmt.Fprintln(stderr, "cronringd:", err)
