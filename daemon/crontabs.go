@@ -67,7 +67,11 @@ func (l *loop) openCrontabs(ctx context.Context, seed uint64, takesOver bool) er
 	}
 	var unread []error
 	for _, r := range s.Refused {
-		unread = append(unread, fmt.Errorf("read crontab %s: %s", r.Path, r.Why))
+		why := r.Why
+		if r.Fix != "" {
+			why += ": " + r.Fix
+		}
+		unread = append(unread, fmt.Errorf("read crontab %s: %s", r.Path, why))
 	}
 	return errors.Join(unread...)
 }

@@ -112,6 +112,10 @@ func (s *Source) read(f *file, l pathFingerprint, changes []Change) []Change {
 
 func (s *Source) load(f *file) (string, *Refusal) {
 	if f.kind == namedCrontab {
+		if isNamedPipe(f.path) {
+			return "", s.trust.refusal(&facts{candidate: f.candidate}, CodeType, "NOT A REGULAR FILE", "NOT REGULAR",
+				"it is a named pipe, not a regular file", "write the crontab to a file, or in a shell use <(command)")
+		}
 		text, err := Read(f.path)
 		if err != nil {
 			return "", s.trust.refuse(&facts{candidate: f.candidate, err: err})

@@ -3,7 +3,9 @@ package spool
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -23,6 +25,17 @@ func Read(path string) (string, error) {
 	}
 	defer f.Close()
 	return readAll(f)
+}
+
+// isNamedPipe reports whether path leads to a named pipe, which blocks until a program opens it for
+// writing. A shell's <(command) is a pipe without a name.
+func isNamedPipe(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil || info.Mode()&fs.ModeNamedPipe == 0 {
+		return false
+	}
+	_, err = filepath.EvalSymlinks(path)
+	return err == nil
 }
 
 func readAll(f *os.File) (string, error) {

@@ -453,6 +453,20 @@ func TestSourceReadsPipeNamedByHandOnce(t *testing.T) {
 	r.scan().runs("ann:one")
 }
 
+// Opening a named pipe would block until a program writes to it.
+func TestSourceRefusesNamedPipeNamedByHand(t *testing.T) {
+	dir := t.TempDir()
+	pipe, link := filepath.Join(dir, "pipe"), filepath.Join(dir, "link")
+	if err := errors.Join(unix.Mkfifo(pipe, 0o600), os.Symlink(pipe, link)); err != nil {
+		t.Fatal(err)
+	}
+	r := &reads{crontabDirs: &crontabDirs{TB: t}, Source: OpenSource(SourceOptions{Host: Host{Account: "ann"}, Files: []string{pipe, link}})}
+	r.scan().refused("pipe: NOT A REGULAR FILE", "link: NOT A REGULAR FILE")
+	if f := r.Refused[0]; f.Code != CodeType || f.Why != "it is a named pipe, not a regular file" || f.Fix == "" {
+		t.Errorf("refused %+v", f)
+	}
+}
+
 func TestSourceFollowsTheHostsZone(t *testing.T) {
 	needRoot(t)
 	t.Setenv("TZ", "") // put back at the end
