@@ -151,11 +151,7 @@ func (l *linted) files(ctx context.Context, a *cli.App, names []string, f lintFl
 		if refusal != nil {
 			l.diagnostics = append(l.diagnostics, refusal.Diagnostic())
 		}
-		c := source.Config(s.Name, f.System)
-		if c.Format == crontab.User && !c.Privileged {
-			c.Owner = cmp.Or(c.Owner, c.User) // as if the user installed it with crontab(1)
-		}
-		file, found := crontab.Parse(s.Name, s.Text, c)
+		file, found := crontab.Parse(s.Name, s.Text, f.Config(source, s.Name))
 		l.texts[name] = s.Text
 		l.diagnostics = append(l.diagnostics, found...)
 		l.addLosses(file, f)

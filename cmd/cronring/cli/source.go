@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"io"
 	"time"
 
@@ -43,9 +44,20 @@ func (a *App) ReadSource(name string) (Source, error) {
 	return Source{name, text}, nil
 }
 
-// Parse reads a source in the zone loc.
+// Config returns how to parse a file on a host. A file of a user other than root is read as if the user
+// had installed it with crontab(1).
+func (f *FormatFlags) Config(source spool.SourceOptions, name string) crontab.Config {
+	c := source.Config(name, f.System)
+	if c.Format == crontab.User && !c.Privileged {
+		c.Owner = cmp.Or(c.Owner, c.User)
+	}
+	return c
+}
+
+// Parse reads a source of this host in the zone loc.
 func (f *FormatFlags) Parse(s Source, loc *time.Location) (*crontab.File, []crontab.Diagnostic) {
-	c := config.ThisHost().Config(s.Name, f.System)
+	configuration := config.Read(config.Dir)
+	c := f.Config(spool.SourceOptions{Host: config.ThisHost(), MaxEntries: configuration.EntriesPerUser()}, s.Name)
 	c.Local = loc
 	return crontab.Parse(s.Name, s.Text, c)
 }
