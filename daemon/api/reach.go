@@ -34,7 +34,7 @@ func (c *Client) explain(ctx context.Context, purpose string, err error) error {
 	switch {
 	case c.remote:
 		e.Why = "the connection ended; if ssh printed a message, it has the reason"
-		if !ended(err) { // such as ssh that is not installed
+		if !ended(err) { // such as ssh that cannot be started
 			e.Why = cause(err)
 		}
 		e.Fix = "check that ssh connects without a prompt, and that cronring is installed there"

@@ -20,7 +20,7 @@ func TestReasonOfAFailedConnection(t *testing.T) {
 		want   string
 	}{
 		{"ssh ended", Through, io.EOF, "the connection ended; if ssh printed a message, it has the reason"},
-		{"ssh is not installed", Through, errors.New("run ssh: not found"), "run ssh: not found"},
+		{"ssh cannot be started", Through, errors.New("run ssh: permission denied"), "run ssh: permission denied"},
 		{"the socket was removed after the attempt", DialWith, syscall.ECONNREFUSED, "no process listens"},
 	} {
 		c := test.client(missing, func(context.Context) (net.Conn, error) { return nil, test.err })

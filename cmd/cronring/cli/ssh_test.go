@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -84,5 +85,18 @@ func TestSSHFindsNoCronring(t *testing.T) {
 	defer client.Close()
 	if _, err := client.Health(t.Context()); err == nil || !strings.Contains(err.Error(), "cronring is not installed there") {
 		t.Errorf("got %v, want that cronring is not installed there", err)
+	}
+}
+
+func TestSSHIsNotInstalled(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	a := New(strings.NewReader(""), os.Stdout, os.Stderr)
+	a.Host = "far"
+	client := a.Daemon()
+	defer client.Close()
+	_, err := client.Health(t.Context())
+	e, ok := errors.AsType[*api.Error](err)
+	if !ok || !strings.Contains(e.Why, "ssh is not installed") || !strings.Contains(e.Fix, "apt install openssh-client") {
+		t.Errorf("got %+v, want that ssh is not installed and how to install it", err)
 	}
 }
