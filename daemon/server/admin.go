@@ -1,15 +1,18 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
+	"github.com/cronring/cronring/daemon/store/database"
 	"github.com/cronring/cronring/daemon/store/prune"
 )
 
@@ -76,6 +79,10 @@ func (s *Server) dbKeep(ctx context.Context, c *call.Call) error {
 	}
 	if errors.Is(err, os.ErrExist) {
 		return &api.Error{Kind: api.Conflict, What: "cannot back the history up: there is a backup of this millisecond", Why: err.Error(), Fix: "cronring db backup"}
+	}
+	if err != nil && r.Do == api.DBBackup {
+		why, fix := database.Explain(err, filepath.Dir(done.Path))
+		return &api.Error{Kind: api.Internal, What: "cannot back the history up to " + done.Path, Why: why, Fix: cmp.Or(fix, "cronring status")}
 	}
 	if err != nil {
 		return fmt.Errorf("%s history: %w", r.Do, err)

@@ -73,6 +73,20 @@ func TestBackupKeepsFive(t *testing.T) {
 	}
 }
 
+func TestFailedBackupReturnsItsPath(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	filetest.Write(t, filepath.Join(dir, "backup"), "in the place of the directory", 0o600)
+	path, _, err := s.Backup(t.Context(), time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC))
+	if want := filepath.Join(dir, "backup", "cronring-20261120T020000.000Z.db"); err == nil || path != want {
+		t.Errorf("got the path %q and %v, want %q and an error", path, err, want)
+	}
+}
+
 func TestSizesCountRows(t *testing.T) {
 	s, err := Open(t.Context(), t.TempDir())
 	if err != nil {

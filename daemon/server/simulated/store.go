@@ -46,7 +46,9 @@ func (w *World) Bytes() int64                            { return 4096 }
 func (w *World) Check(context.Context) ([]string, error) { return nil, nil }
 
 // Backup does what store.Store.Backup does.
-func (w *World) Backup(context.Context, time.Time) (string, int64, error) { return "copy", 1, nil }
+func (w *World) Backup(context.Context, time.Time) (string, int64, error) {
+	return "/state/backup/copy", 1, w.Broken
+}
 
 // Run does what store.Store.Run does.
 func (w *World) Run(_ context.Context, id job.RunID) (job.Run, bool, error) {

@@ -74,25 +74,25 @@ const keepBackups = 5
 
 // Backup writes a copy of the current database next to it, and removes the oldest copies beyond
 // five. The name contains the time in milliseconds; if it exists, the error is os.ErrExist. Commits
-// continue meanwhile.
+// continue meanwhile. If Backup fails, path is where the copy would be.
 func (db *DB) Backup(ctx context.Context, now time.Time) (path string, size int64, err error) {
 	dir := filepath.Join(filepath.Dir(db.path), "backup")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", 0, fmt.Errorf("back history up: %w", err)
-	}
 	path = filepath.Join(dir, "cronring-"+now.UTC().Format("20060102T150405.000Z")+".db")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return path, 0, err
+	}
 	if _, err := os.Lstat(path); err == nil {
-		return "", 0, fmt.Errorf("back history up to %s: %w", path, os.ErrExist)
+		return path, 0, fmt.Errorf("back history up to %s: %w", path, os.ErrExist)
 	}
 	if err := db.copyTo(ctx, path+".part"); err != nil {
-		return "", 0, errors.Join(fmt.Errorf("back history up to %s: %w", path, err), remove(path+".part"))
+		return path, 0, errors.Join(err, remove(path+".part"))
 	}
 	if err := os.Rename(path+".part", path); err != nil {
-		return "", 0, fmt.Errorf("back history up: %w", err)
+		return path, 0, err
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return "", 0, fmt.Errorf("back history up: %w", err)
+		return path, 0, err
 	}
 	return path, info.Size(), dropBackups(dir)
 }
