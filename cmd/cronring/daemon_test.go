@@ -106,13 +106,29 @@ func TestDaemonExitCodes(t *testing.T) {
 	}
 }
 
-// TestMissingJobIsReportedForTheCommand: export asks for a list of the jobs first.
+// TestMissingJobIsReportedForTheCommand: these commands request a list of the jobs first.
 func TestMissingJobIsReportedForTheCommand(t *testing.T) {
-	socket := clitest.Served(t, func(w http.ResponseWriter, _ *http.Request) {
+	fix := ""
+	socket := clitest.Served(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v1/health" {
+			json.NewEncoder(w).Encode(api.Health{V: 1})
+			return
+		}
 		w.WriteHeader(http.StatusNotFound)
-		json.NewEncoder(w).Encode(api.Error{V: 1, Kind: api.NotFound, What: `cannot list "x": no such job`})
+		json.NewEncoder(w).Encode(api.Error{V: 1, Kind: api.NotFound, What: `cannot list "x": no such job`, Fix: fix})
 	})
-	if _, stderr, _ := Called(t, "", "export", "systemd", "x", "--socket", socket); !strings.Contains(stderr, `cannot export "x": no such job`) {
-		t.Errorf("got %q, want that it cannot export", stderr)
+	const other = "    or list: cronring list"
+	for _, tc := range []struct{ line, fix, what, want string }{
+		{"export systemd x", "cronring list xy" + other, `cannot export "x"`, "cronring export systemd xy" + other},
+		{"export json x", "cronring list xy" + other, `cannot export "x"`, "cronring export json xy" + other},
+		{"export json x", "cronring list --file /t", `cannot export "x"`, "cronring list --file /t"},
+		{"rm x", "cronring list root/x", `cannot remove "x"`, "cronring rm root/x"},
+		{"rm x", "cronring list", `cannot remove "x"`, "cronring list"},
+		{"set x nice=5", "cronring list xy" + other, `cannot change "x"`, "cronring set xy nice=5" + other},
+	} {
+		fix = tc.fix
+		if _, stderr, _ := Called(t, "", append(strings.Fields(tc.line), "--socket", socket)...); !strings.Contains(stderr, tc.what+": no such job") || !strings.Contains(stderr, "  fix   "+tc.want+"\n") {
+			t.Errorf("cronring %s: got %q, want %s and the fix %q", tc.line, stderr, tc.what, tc.want)
+		}
 	}
 }

@@ -99,7 +99,9 @@ func TestNoSuchJobSuggests(t *testing.T) {
 		{"etl-order", `cannot show "etl-order": no such job`, `4 jobs are loaded from 1 file, none matches; nearest is "etl-orders"`, "cronring show etl-orders    or list: cronring list"},
 		{"nightly", `cannot show "nightly": no such job`, `4 jobs are loaded from 1 file, none matches; nearest is "etl-nightly"`, "cronring show etl-nightly    or list: cronring list"},
 		{"zzzzzzzz", `cannot show "zzzzzzzz": no such job`, "4 jobs are loaded from 1 file, none matches", "cronring list"},
-		{"etl:4", `cannot show "etl:4": no such job`, "4 jobs are loaded from 1 file, none matches", "cronring list"},
+		{"etl:4", `cannot show "etl:4": no such job`, "4 jobs are loaded from 1 file, none matches", "cronring list --file /etc/cron.d/etl"},
+		{"/etc/cron.d/etl", `cannot show "/etc/cron.d/etl": no such job`, "4 jobs are loaded from 1 file, none matches", "cronring list --file /etc/cron.d/etl"},
+		{"other:4", `cannot show "other:4": no such job`, "4 jobs are loaded from 1 file, none matches", "cronring list"},
 	} {
 		_, err := c.Show(context.Background(), test.ref)
 		e, ok := err.(*api.Error)

@@ -204,12 +204,24 @@ type FoundEntry struct {
 	Entry *crontab.Entry
 }
 
-// OpenJobs finds the entries of jobs, grouped by crontab and in the order of its lines.
-func OpenJobs(ctx context.Context, by changer, verb string, refs []string) ([]*Change, map[*Change][]FoundEntry, error) {
+// ListFor lists the jobs that a command needs. An error names the command instead of list: verb is what
+// it does, and command its arguments with JOB in the place of the job.
+func ListFor(ctx context.Context, by changer, verb, command string, refs []string) ([]job.Status, error) {
 	jobs, err := by.List(ctx, api.Query{Refs: refs})
 	if e, ok := errors.AsType[*api.Error](err); ok {
 		e.What = strings.Replace(e.What, "cannot list", "cannot "+verb, 1)
+		if rest, ok := strings.CutPrefix(e.Fix, "cronring list "); ok && !strings.HasPrefix(rest, "-") {
+			name, _, _ := strings.Cut(rest, "    or ")
+			e.Fix = "cronring " + strings.Replace(command, "JOB", name, 1) + strings.TrimPrefix(rest, name)
+		}
 	}
+	return jobs, err
+}
+
+// OpenJobs finds the entries of jobs, grouped by crontab and in the order of its lines. verb and command
+// are those of ListFor.
+func OpenJobs(ctx context.Context, by changer, verb, command string, refs []string) ([]*Change, map[*Change][]FoundEntry, error) {
+	jobs, err := ListFor(ctx, by, verb, command, refs)
 	if err != nil {
 		return nil, nil, err
 	}

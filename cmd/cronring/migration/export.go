@@ -76,15 +76,15 @@ func export(ctx context.Context, a *cli.App, format string, refs []string, f *ex
 	if f.dir != "" && format != "systemd" && format != "nomad" {
 		return cli.UsageError("write "+format+" into a directory", "only systemd and nomad have a file for each job", "leave --dir out")
 	}
-	client := a.Daemon()
+	client, command := a.Daemon(), "export "+format+" JOB"
 	if format == "json" {
-		jobs, err := client.List(ctx, api.Query{Refs: refs})
+		jobs, err := crontabs.ListFor(ctx, client, "export", command, refs)
 		if err != nil {
 			return err
 		}
 		return a.PrintJSON(api.Jobs{V: api.Version, Jobs: jobs})
 	}
-	crontabs, entries, err := crontabs.OpenJobs(ctx, client, "export", refs)
+	crontabs, entries, err := crontabs.OpenJobs(ctx, client, "export", command, refs)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package lookup
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -234,8 +235,21 @@ func noSuchJob(c *call.Call, verb, text string) *api.Error {
 	if near := diagnostic.Nearest(text, names); near != "" {
 		e.Why += fmt.Sprintf("; nearest is %q", near)
 		e.Fix = fmt.Sprintf("cronring %s %s    or list: cronring list", verb, display.Quote(near))
+	} else if file := crontabOf(c, visible, text); file != "" {
+		e.Fix = "cronring list --file " + display.Quote(file)
 	}
 	return e
+}
+
+// crontabOf returns the crontab that text names, with or without a line, or "" if it has none of the jobs.
+func crontabOf(c *call.Call, jobs []int, text string) string {
+	r, _ := ParseJobRef(text)
+	for _, i := range jobs {
+		if file := c.View.Entry(i).File().Name; IsCrontab(cmp.Or(r.file, text), file) {
+			return file
+		}
+	}
+	return ""
 }
 
 // namesAccount adds the jobs of a user to e, if text is the user's name: callers who do not know
