@@ -48,6 +48,22 @@ func (d Dir) Write(number uint64, parts ...[]byte) error {
 	return atomicfile.Write(d.path(number), parts...)
 }
 
+// probeSize is the size of a file that Probe writes: more than most messages have.
+const probeSize = 1 << 20
+
+// Probe writes and removes a file, and returns why that fails. Scan removes the file after a crash.
+func (d Dir) Probe() error {
+	if err := os.MkdirAll(string(d), 0o700); err != nil {
+		return err
+	}
+	path := filepath.Join(string(d), "probe"+atomicfile.Suffix)
+	if err := atomicfile.Write(path, make([]byte, probeSize)); err != nil {
+		os.Remove(path) // the file may exist although the write failed
+		return err
+	}
+	return os.Remove(path)
+}
+
 // Open opens a file for reading.
 func (d Dir) Open(number uint64) (*os.File, error) {
 	return os.OpenFile(d.path(number), os.O_RDONLY|syscall.O_NOFOLLOW, 0)

@@ -93,6 +93,10 @@ const (
 
 const longestWait = time.Hour
 
+// diskRetry is how often a disk that accepts no messages is tried, so that the problem ends without
+// another message.
+const diskRetry = time.Minute
+
 // Outbox is the queue. Its methods may be called from any goroutine.
 type Outbox struct {
 	options Options
@@ -212,10 +216,25 @@ func (b *Outbox) fileAll(ctx context.Context) {
 		b.fileTaken()
 		select {
 		case <-b.taken:
+		case <-b.whenDiskFails():
+			err := b.dir.Probe()
+			b.mu.Lock()
+			b.report(err)
+			b.mu.Unlock()
 		case <-ctx.Done():
 		}
 	}
 	b.fileTaken()
+}
+
+// whenDiskFails returns a channel that receives after diskRetry, or never if the disk accepts messages.
+func (b *Outbox) whenDiskFails() <-chan time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.state.disk == nil {
+		return nil
+	}
+	return time.After(diskRetry)
 }
 
 func (b *Outbox) fileTaken() {

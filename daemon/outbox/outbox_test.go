@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/hosttest"
 )
 
@@ -166,6 +167,34 @@ func TestUsersOfALaneTakeTurns(t *testing.T) {
 		stop()
 		if got := order.String(); !strings.HasPrefix(got, "ab") {
 			t.Errorf("order %s, want ann and bob before ann again", got)
+		}
+	})
+}
+
+// The problem of a disk that accepts nothing ends without another message.
+func TestDiskIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "queue")
+		filetest.Write(t, dir, "in the place of the directory", 0o600)
+		b := newTestOutbox(dir, func(Try) *Failure { return nil })
+		stop := start(b)
+		defer stop()
+		b.Enqueue(draft("ann", "l", "g"))
+		time.Sleep(2 * diskRetry)
+		synctest.Wait()
+		if got := b.Problems(); len(got) != 1 || !strings.HasPrefix(got[0].What, "messages are not kept on disk since ") {
+			t.Errorf("problems %q, want that messages are not kept", got)
+		}
+		if err := os.Remove(dir); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(diskRetry)
+		synctest.Wait()
+		if got := b.Problems(); len(got) != 0 {
+			t.Errorf("problems %q though the directory can be made", got)
+		}
+		if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+			t.Errorf("left %v, %v, want an empty directory", left, err)
 		}
 	})
 }
