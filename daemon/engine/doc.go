@@ -122,7 +122,8 @@
 //  29. No run waits for an earlier run of its job if none is live.
 //  30. No run starts later than deadline= allows, unless a person forces it.
 //  31. A run gets its stop signal exactly when timeout= is over, and KILL exactly
-//     when stop-grace= is over after that.
+//     when stop-grace= is over after that. It gets the signal again only if a person
+//     stops it too, a newer run replaces it, or the daemon ends all runs.
 //  32. A further attempt starts no earlier than backoff= allows, and waits no longer.
 //  33. While a job is paused, its scheduled occurrences are skipped, or with pause-counts=
 //     wait for the end of the pause. A pause until a time ends then, and not before. A

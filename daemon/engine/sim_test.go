@@ -652,7 +652,9 @@ func (h *history) finish() {
 	w := h.w
 	w.settle()
 	w.step(event.Drain{})
+	h.times.abandon = true
 	w.step(event.Abandon{})
+	h.times.abandon = false
 	for range 10 {
 		for _, id := range runningRuns(w) {
 			w.end(id, job.Outcome{Kind: job.Signalled, Signal: 15})

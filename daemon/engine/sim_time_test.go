@@ -2,7 +2,6 @@ package engine
 
 import (
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/cronring/cronring/crontab/option"
@@ -16,8 +15,9 @@ import (
 // times are since boot. It contains nothing that the previous daemon began.
 type durations struct {
 	runs    map[job.RunID]*timed
-	limited map[job.RunID]*timed // the runs with timeout=
+	limited map[job.RunID]*timed // the runs with timeout= or watchdog=, and those that were signalled
 	ended   *timed               // the run whose end was recorded last, or nil
+	abandon bool                 // the daemon ends all runs in this step
 	tries   map[job.RunID]try
 	ends    map[job.ID]time.Duration // of jobs with delay=: when their newest run was over
 }
@@ -27,6 +27,7 @@ type timed struct {
 	options        *option.Options
 	lost           int
 	started, asked time.Duration // 0: not yet
+	reason         job.Reason    // of its newest stop signal
 	heard          time.Duration // Moment.Awake of its newest sign of life
 }
 
@@ -40,7 +41,7 @@ func newDurations() durations {
 // timely checks invariants 31 and 32 for one step.
 func (h *history) timely(effects []effect.Effect) {
 	now := h.w.now.Up
-	for _, eff := range effects {
+	for i, eff := range effects {
 		switch eff := eff.(type) {
 		case effect.Start:
 			id := eff.Run.ID
@@ -53,7 +54,7 @@ func (h *history) timely(effects []effect.Effect) {
 				h.times.limited[id] = t
 			}
 		case effect.Kill:
-			h.killed(eff)
+			h.killed(eff, effects[i+1:])
 		case effect.Fact:
 			if eff.Record.Run != nil {
 				h.timed(eff.Record)
@@ -105,26 +106,57 @@ func (h *history) succeeded(r *job.Run, o *option.Options) {
 	}
 }
 
-// killed checks that timeout= and stop-grace= end no run too soon.
-func (h *history) killed(k effect.Kill) {
-	t, r, now := h.times.runs[k.Run], h.w.engine.live[k.Run], h.w.now.Up
-	if t == nil || r == nil || !r.StopReason.IsTimeLimit() {
+// killed checks that timeout=, watchdog= and stop-grace= end no run too soon, and that a run
+// gets its stop signal again only if a person stops it too, a newer run replaces it, or the
+// daemon ends all runs; rest contains the following effects of the step.
+func (h *history) killed(k effect.Kill, rest []effect.Effect) {
+	t, now := h.times.runs[k.Run], h.w.now.Up
+	if t == nil {
 		return
 	}
-	if k.Signal != syscall.SIGKILL {
-		if t.asked > 0 {
-			return // a daemon that stops repeats the signal
+	silent := h.w.now.Awake() - t.heard
+	switch {
+	case k.Reason == "":
+		if t.reason != job.StopAsked && (t.asked == 0 || now-t.asked < t.options.StopGrace) {
+			h.w.t.Errorf("invariant 31: run %d is killed %s after it was asked to end, with stop-grace=%s", k.Run, now-t.asked, t.options.StopGrace)
 		}
-		if silent := h.w.now.Awake() - t.heard; r.StopReason == job.NoBeat && silent < t.options.Watchdog {
-			h.w.t.Errorf("invariant 36: run %d is stopped after %s without a sign of life, with watchdog=%s", k.Run, silent, t.options.Watchdog)
+		return
+	case t.asked > 0:
+		if byPerson := k.Reason == job.StopAsked && t.reason != job.StopAsked; !byPerson && !h.times.abandon && !h.replaced(k, rest) {
+			h.w.t.Errorf("invariant 31: run %d gets its stop signal again because of %s, after %s", k.Run, k.Reason, t.reason)
 		}
-		if r.StopReason == job.OverTime && now-t.started < t.options.Timeout {
-			h.w.t.Errorf("invariant 31: run %d is stopped after %s, with timeout=%s", k.Run, now-t.started, t.options.Timeout)
-		}
-		t.asked = now
-	} else if now-t.asked < t.options.StopGrace {
-		h.w.t.Errorf("invariant 31: run %d is killed %s after it was asked to end, with stop-grace=%s", k.Run, now-t.asked, t.options.StopGrace)
+	case k.Reason == job.NoBeat && silent < t.options.Watchdog:
+		h.w.t.Errorf("invariant 36: run %d is stopped after %s without a sign of life, with watchdog=%s", k.Run, silent, t.options.Watchdog)
+	case k.Reason == job.OverTime && now-t.started < t.options.Timeout:
+		h.w.t.Errorf("invariant 31: run %d is stopped after %s, with timeout=%s", k.Run, now-t.started, t.options.Timeout)
 	}
+	if t.reason = k.Reason; t.asked == 0 {
+		t.asked = now
+	}
+	h.times.limited[k.Run] = t
+}
+
+// replaced reports whether a signal is for a newer run of the job, which is decided next.
+func (h *history) replaced(k effect.Kill, rest []effect.Effect) bool {
+	id := h.kin.runs[k.Run].Job
+	slot, ok := h.find(id)
+	replaces := []option.Overlap{option.OverlapReplace, option.OverlapKill}
+	if !ok || !slices.Contains(replaces, h.jobs.Options(slot).Overlap) || k.Reason != job.Replaced && k.Reason != job.StopAsked {
+		return false
+	}
+	for _, eff := range rest {
+		switch eff := eff.(type) {
+		case effect.Kill:
+			if eff.Run == k.Run {
+				return false
+			}
+		case effect.Fact:
+			if r := eff.Record; r.Kind == job.Decided && r.Job == id && r.Run != nil {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // beat makes a run give a sign of life.
@@ -150,7 +182,7 @@ func (h *history) overdue() {
 		if r.StopReason == "" && t.options.Timeout > 0 && now-t.started > t.options.Timeout {
 			h.w.t.Errorf("invariant 31: run %d runs for %s, with timeout=%s", id, now-t.started, t.options.Timeout)
 		}
-		if _, running := h.w.running[id]; running && r.StopReason.IsTimeLimit() && now-t.asked > t.options.StopGrace {
+		if _, running := h.w.running[id]; running && t.asked > 0 && t.reason != job.StopAsked && now-t.asked > t.options.StopGrace {
 			h.w.t.Errorf("invariant 31: run %d lives %s after it was asked to end, with stop-grace=%s", id, now-t.asked, t.options.StopGrace)
 		}
 	}
