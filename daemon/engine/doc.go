@@ -81,7 +81,7 @@
 //  10. Nothing starts while the daemon drains, nor for a user who is barred.
 //  11. No run starts before its parents have ended as after= and when= require. For
 //     each parent, the newest occurrence since the run's own last one counts, and
-//     it must not be live. No run waits for parents that have all ended.
+//     it must not be live. No run waits for parents whose ends decide when=.
 //  12. Each end of a run that on= selects starts, queues or skips the child once,
 //     in the same step.
 //  13. Each run is decided once and ends once, and has no records afterwards.

@@ -127,7 +127,7 @@ func simulate(t *testing.T, seed uint64, verbose bool) {
 	w.booted = rng.IntN(2) == 0
 
 	w.family = crontab.Family(rng.IntN(2))
-	h.texts = randomCrontabs(rng, h.trials.pauses)
+	h.texts = h.randomCrontabs(rng)
 	w.limits = randomLimits(rng)
 	h.parse()
 	h.expect()
@@ -251,7 +251,7 @@ func (h *history) do(rng *rand.Rand) {
 	case n < 92:
 		say("load another")
 		w.settle() // otherwise a run could start in the same step, before the load and its limits
-		h.texts = randomCrontabs(rng, h.trials.pauses)
+		h.texts = h.randomCrontabs(rng)
 		w.limits = randomLimits(rng)
 		w.blackouts = h.randomBlackouts()
 		h.queueing.forget()
@@ -589,22 +589,23 @@ func (h *history) complete() {
 	if !h.sleeps() {
 		return
 	}
-	for slot := range w.engine.jobs.Len() {
-		id, s := h.ids[slot], w.engine.jobs.Entry(slot).Schedule
-		if h.countsPause(slot) {
-			continue
-		}
-		from, known := h.since[id]
-		if last, ok := h.last[id]; ok && last.After(from) {
-			from, known = last, true
-		}
-		if !known {
-			continue
-		}
-		if next := s.Next(from); !next.IsZero() && !next.After(w.now.Wall) {
+	for slot, id := range h.ids {
+		if next, _ := h.undecided(slot); !h.countsPause(slot) && !next.IsZero() && !next.After(w.now.Wall) {
 			w.t.Errorf("invariant 1: %s at %s is not decided at %s", id, next, w.now.Wall)
 		}
 	}
+}
+
+// undecided returns the first occurrence of a job that is not decided, if that is known.
+func (h *history) undecided(slot int) (next time.Time, known bool) {
+	from, known := h.since[h.ids[slot]]
+	if last, ok := h.last[h.ids[slot]]; ok && last.After(from) {
+		from, known = last, true
+	}
+	if known {
+		next = h.jobs.Entry(slot).Schedule.Next(from)
+	}
+	return next, known
 }
 
 // start checks invariants 2, 10, 30 and 35.
@@ -679,8 +680,13 @@ var randomDays = []string{
 
 // randomCrontabs returns a user's crontab, and often system crontabs. The numbers of days
 // are others than those of the rest, so that hosts that found a fault have the same entries.
-func randomCrontabs(rng, days *rand.Rand) []crontabText {
-	texts := []crontabText{{[]string{"sim"}, randomCrontab(rng, days)}}
+// On others, the occurrences of parents often wait for the end of a pause.
+func (h *history) randomCrontabs(rng *rand.Rand) []crontabText {
+	text := randomCrontab(rng, h.trials.pauses)
+	if n := h.w.seed % 17; n > 0 && n%4 == 0 { // none of the hosts that found a fault
+		text = strings.Replace(text, "#@ name=n0\n", "#@ name=n0 pause-counts=yes\n", 1)
+	}
+	texts := []crontabText{{[]string{"sim"}, text}}
 	if rng.IntN(2) == 0 {
 		texts = append(texts, crontabText{[]string{"crontab", "system"}, "25 6 * * * root run-parts /etc/cron.daily\n" +
 			"47 6 * * 7 root run-parts /etc/cron.weekly\n52 6 1 * * root { run-parts --report /etc/cron.monthly; }\n15 * * * * ann x\n"})
