@@ -677,3 +677,18 @@ func TestReportOfARunEndsALaterClaim(t *testing.T) {
 	out, _ := r.Receive("b", Answer{Occurrence: o, Serial: q.Serial, Reply: Free}, noon)
 	want(t, "claim", out, Claimed{Occurrence: o, Grant: Refused, By: "y"})
 }
+
+// TestTakenOverIsNoOrphanIfAnotherMemberRanIt: b saw that a was dead, took over what a was running, and could
+// not start it. c sees a, which has run it.
+func TestTakenOverIsNoOrphanIfAnotherMemberRanIt(t *testing.T) {
+	o := due(1, 0)
+	for _, vanished := range []bool{false, true} {
+		r := New("c", DefaultLimits)
+		begun := Mark{Occurrence: o, Member: "b", Generation: 1, Phase: exchange.Begun, Attempt: 2, Run: 4}
+		given := Mark{Occurrence: o, Member: "b", Generation: 1, Phase: exchange.Taken, Attempt: 1, GivenUp: true}
+		r.Learn([]Mark{{Occurrence: o, Member: "a", Phase: exchange.Over, Attempt: 1, Run: 3, Vanished: vanished}, begun}, noon)
+		if orphans := r.Learn([]Mark{given}, noon).Orphans; (len(orphans) > 0) != vanished {
+			t.Errorf("the run vanished: %t; orphans %+v", vanished, orphans)
+		}
+	}
+}

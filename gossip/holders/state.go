@@ -53,6 +53,9 @@ func (s *state) step() int {
 	return step(s.phase, s.attempt)
 }
 
+// isOver reports whether the member has decided the occurrence: it ran it to its end, or skipped it.
+func (s *state) isOver() bool { return s.phase == exchange.Over && !s.vanished }
+
 func (s *state) began() bool { return s.phase >= exchange.Begun && s.run != 0 }
 
 // supersedes reports whether s is the valid one of two marks of an occurrence, by different members.
@@ -60,6 +63,8 @@ func (s *state) supersedes(other *state) bool {
 	switch {
 	case s.phase == 0 || other.phase == 0:
 		return s.phase > 0
+	case s.isOver() != other.isOver(): // a member of a later generation may not have known of the end
+		return s.isOver()
 	case s.generation != other.generation:
 		return s.generation > other.generation
 	case (s.phase == exchange.Taken) != (other.phase == exchange.Taken):
@@ -81,7 +86,7 @@ func (e *entry) holder() *state {
 // ran reports whether this member ran the occurrence to its end, even if members that did not
 // know of it took it again.
 func (e *entry) ran() bool {
-	return e.mine.phase == exchange.Over && e.mine.run != 0 && !e.mine.vanished
+	return e.mine.isOver() && e.mine.run != 0
 }
 
 // release removes this member's mark if it took the occurrence but did not begin it. A mark with GivenUp
