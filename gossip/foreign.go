@@ -95,12 +95,12 @@ func (r *Ring) isUnknown(m *member) bool {
 
 // holders compares the entries of a job of which m has a different entry or lacks one. confirmed
 // reports whether any other member holds the same entry as this host. edited is the time of the
-// last edit on any member, so the difference is not newer. A member may also have been edited while it
-// was down, before it joined: m, or all those that confirm. If a host that just joined is not
-// confirmed, it may be the first one with a new entry.
+// last edit on any member, so the difference is not newer. m may also have been edited while it was
+// down, before it joined, and so may the members that confirm, if all of them have just joined. If a
+// host that just joined is not confirmed, it may be the first one with a new entry.
 func (r *Ring) holders(m *member, key job.Key) (edited time.Time, confirmed bool) {
 	edited = later(r.own.Edited, m.meta.Since)
-	var since time.Time // the earliest start of those that confirm
+	var since time.Time // when the first of the confirming members joined
 	for _, x := range r.members {
 		if _, lacks := x.diff.Lacks[key]; x != m && x.state == Alive && x.compared && !lacks {
 			if !confirmed || x.meta.Since.Before(since) {

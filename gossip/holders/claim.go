@@ -176,7 +176,7 @@ func (r *Table) judge(asker name, q Question) Answer {
 		return a
 	}
 	if e != nil {
-		for _, s := range []*state{&e.mine, &e.theirs} {
+		for _, s := range []*state{e.holder(), &e.mine, &e.theirs} { // the claimant can learn the valid mark alone
 			if s.blocks(r.self, asker, q) {
 				a.Reply, a.Mark = Known, mark(q.Occurrence, s)
 				return a

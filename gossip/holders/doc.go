@@ -39,15 +39,18 @@
 // If a member took an occurrence and died, the occurrence is claimed again in the
 // next generation. Such a claim contains the last known phase of the occurrence.
 // A member that knows of a later phase refuses the claim and sends that phase. Of
-// two marks of an occurrence, the mark of the higher generation is valid.
+// two marks of an occurrence, the mark of the higher generation is valid, unless
+// only the other one says that the occurrence is over. A report ends a claim under
+// way if it is a reason to refuse that claim.
 //
 // A member that leaves sends its final state to all others, which then treat it
 // as dead. The marks of occurrences that it gave up say that it never begins
 // them. They also count for a member that receives them from another one, and
 // lose against marks of live members of the same generation. A member that could
 // not start an occurrence gives it up in the same way, and stays. Members that
-// gave an occurrence up do not claim it to run it. They keep their marks even if
-// another member has the occurrence: a third one may know only older marks of them.
+// gave an occurrence up do not claim it to run it. Such a member keeps its mark
+// even if another member takes the occurrence. A third member may have an older
+// mark of it, from before it gave up, and only the kept mark replaces that one.
 //
 // A member that was away for a while, and holds occurrences that it took before,
 // checks with the others whether it still holds them. Claims under way give way to

@@ -29,7 +29,7 @@ type Claimed struct {
 	By    string // Refused: the member that holds it, or "" if that is forgotten; Postponed: the member that answered Later or is not seen yet, or ""
 	Token uint64 // for a grant by the ledger: its index, which only grows
 	// GaveUp is not zero if the claim is Refused because By, which gave the occurrence up, has taken it back.
-	// Then it is the number of the start in which it did.
+	// Then it is the number of the start in which By gave it up.
 	GaveUp uint32
 }
 
@@ -50,7 +50,8 @@ type Claim struct {
 	From  string // that member, unless it is this one
 	// GaveUp is the number of the start in which From gave the occurrence up, see Mark. The voters refuse
 	// the claim if From claimed the occurrence in a later start. 0: From is dead, or the number is unknown,
-	// and the voters do not check this.
+	// and the voters do not check this. With Again, the voters may also take the occurrence from another
+	// member that gave it up, see ledger.Claim.
 	GaveUp uint32
 	Ledger bool // the voters must grant it
 }

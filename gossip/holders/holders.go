@@ -278,17 +278,19 @@ func (r *Table) learn(m *Mark, now time.Time, news *Changes) {
 	if s.member == e.theirs.member && !s.givenUp {
 		s.started = e.theirs.started
 	}
+	hadMine := e.holder() == &e.mine
 	e.theirs, e.changed = s, now.UnixNano()
 	if s.generation >= e.askedIn {
 		e.asked, e.lostTo = nobody, nobody
 	}
+	// A report ends a claim of this member if it would be a reason to refuse another member's claim.
 	if c := r.claims[o]; c != nil && c.gaveWay == nobody && e.holder() == &e.theirs && s.blocks(r.self, r.self, c.Question) {
 		c.gaveWay = s.member
 	}
 	if e.holder() != &e.theirs {
 		return
 	}
-	if e.mine.phase == exchange.Taken {
+	if e.mine.phase == exchange.Taken && hadMine {
 		e.release()
 		news.Yielded = append(news.Yielded, Report{Mark: *m})
 	}
@@ -430,7 +432,8 @@ func (r *Table) orphan(o exchange.Occurrence, e *entry, lost name) (Report, bool
 func (r *Table) Regain(member string) { delete(r.dead, unique.Make(member)) }
 
 // Marks returns the marks of the occurrences that changed after since, by this member's clock. It
-// returns at most limit marks, those with the latest scheduled times, newest first.
+// returns at most limit marks, those with the latest scheduled times, newest first. It omits that a
+// member gave an occurrence up if another one has decided it.
 func (r *Table) Marks(since time.Time, limit int) []Mark {
 	var marks []Mark
 	for o, e := range r.entries {
@@ -438,7 +441,7 @@ func (r *Table) Marks(since time.Time, limit int) []Mark {
 			continue
 		}
 		for _, s := range []*state{&e.mine, &e.theirs} {
-			if s.phase > 0 {
+			if s.phase > 0 && !(s.givenUp && e.holder().isOver()) {
 				marks = append(marks, mark(o, s))
 			}
 		}

@@ -692,3 +692,20 @@ func TestTakenOverIsNoOrphanIfAnotherMemberRanIt(t *testing.T) {
 		}
 	}
 }
+
+// TestGivenUpHidesNoOtherMark: a and b both took an occurrence, because they did not see each other. a gave it
+// up, and b, which had begun it, died. c, which knows neither, learns from a that b began it.
+func TestGivenUpHidesNoOtherMark(t *testing.T) {
+	a, c, o := New("a", DefaultLimits), New("c", DefaultLimits), due(1, 0)
+	begun := Mark{Occurrence: o, Member: "b", Phase: exchange.Begun, Attempt: 1, Run: 7}
+	a.Progress(exchange.Progress{Occurrence: o, Phase: exchange.Taken, GivenUp: true}, noon)
+	want(t, "yielded", a.Learn([]Mark{begun}, noon).Yielded, reports(begun))
+	q, _ := c.Ask(o, false, []string{"a"}, noon)
+	answer := a.Answer("c", q, noon)
+	want(t, "answer", answer, Answer{Occurrence: o, Serial: q.Serial, Reply: Known, Mark: begun})
+
+	over := begun
+	over.Phase = exchange.Over
+	want(t, "yielded when b has run it", a.Learn([]Mark{over}, noon).Yielded, nil)
+	want(t, "marks of a then", a.Marks(time.Time{}, 9), []Mark{over})
+}

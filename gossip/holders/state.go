@@ -119,7 +119,8 @@ func (s *state) replaces(known *state) bool {
 	return cmp.Or(cmp.Compare(s.generation, known.generation), cmp.Compare(s.step(), known.step()), cmp.Compare(s.started, known.started)) > 0
 }
 
-// blocks reports whether a mark is a reason to refuse a question.
+// blocks reports whether a mark that member self knows is a reason for it to refuse the question of another
+// one. If the mark is its own, it refuses even a question about a later generation, unless it gave up.
 func (s *state) blocks(self, asker name, q Question) bool {
 	switch {
 	case s.phase == 0, s.phase == exchange.Taken && s.member == asker: // the claimant was restarted and claims its own

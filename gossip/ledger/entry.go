@@ -28,9 +28,9 @@ const (
 	formerForm   = 2 // of entries and snapshots of version 0.7.0: without entry hashes, owners and starts, and with former keys
 )
 
-// claim is one occurrence that a member claims. The occurrence may be taken from the member
-// in from, because the claimant sees that member as gone. A member that gave the occurrence up may
-// have taken it back after a restart. Then this claim, which can arrive late, does not take it.
+// claim is one occurrence that a member claims. The occurrence may be taken from the member in
+// from, because that member is dead or gave the occurrence up. If that member claimed it in a later
+// start than gaveUp, it has taken it back, and this claim, which can arrive late, is refused.
 type claim struct {
 	exchange.Occurrence
 	entry  job.Key // the hash of the claimant's entry; zero: unknown
@@ -199,7 +199,7 @@ func decodeAnswer(b []byte) (answer, error) {
 	return a, failed(r.Err(), "answer")
 }
 
-// readBatch reads what batch.append wrote, in one of the formats.
+// readBatch reads what appendTo wrote, or a batch of version 0.7.0.
 func readBatch(r *wire.Reader, form byte) batch {
 	c := batch{claimant: r.Member()}
 	if form != formerForm {

@@ -28,7 +28,7 @@ const (
 
 // grants are the grants of all members. Voters that applied the same entries have the same
 // grants. An occurrence is granted to one member. Another one can take it over only with a
-// claim that names the holder as gone.
+// claim that names the holder as dead, or as having given it up.
 type grants struct {
 	buckets map[int64]*bucket // by minute of their due times
 	order   []int64           // of the buckets, ascending
