@@ -11,6 +11,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/engine/exchange"
+	"github.com/cronring/cronring/daemon/engine/gate"
 	"github.com/cronring/cronring/daemon/engine/live"
 	"github.com/cronring/cronring/daemon/engine/slots"
 	"github.com/cronring/cronring/daemon/job"
@@ -123,9 +124,7 @@ func (e *Engine) goOn(r *live.Run, cause job.Reason) {
 	case r.WaitsOn() == job.WaitsOnHours:
 		r.Opened = e.now.Past(r.NotBefore)
 	}
-	o := e.occurrence(slot, r.Due, r.Trigger, cause)
-	o.Run, o.By, o.Forced, o.Backfill = r, r.By, r.Forced, r.Backfill
-	d := e.judge(&o)
+	o, d := e.judgeAgain(r, slot, cause)
 	if d.Do == job.DecideSkip {
 		e.dropFor(r, d.Reason, d.Detail)
 		return
@@ -137,6 +136,13 @@ func (e *Engine) goOn(r *live.Run, cause job.Reason) {
 	}
 	r.Cause, r.CauseDetail, r.Gate = cause, "", max(r.Gate, live.GateOverlap+1)
 	e.pass(r)
+}
+
+// judgeAgain judges the occurrence of a run that exists.
+func (e *Engine) judgeAgain(r *live.Run, slot int, cause job.Reason) (gate.Occurrence, gate.Decision) {
+	o := e.occurrence(slot, r.Due, r.Trigger, cause)
+	o.Run, o.By, o.Forced, o.Backfill = r, r.By, r.Forced, r.Backfill
+	return o, e.judge(&o)
 }
 
 // conditions is the gate of the conditions of the host. Forced runs and further attempts skip it.
@@ -251,14 +257,30 @@ func (e *Engine) passSlots(r *live.Run) (passes bool) {
 		return true
 	}
 	e.lineUp(r)
+	left := e.dispatching.left
 	if e.dispatch(r) {
-		return true
+		return e.dispatching.left == left || e.mayStill(r)
 	}
 	if r.Claim == nil || !r.Claim.Waits() { // it was served while another run was dropped, and another queued run of its job took over
 		return false
 	}
 	e.wait(r, job.WaitsOnSlot, e.slots.Describe(r.Claim, e.now.Up))
 	e.overflow(r.User)
+	return false
+}
+
+// mayStill drops a run if the runs that were continued before it changed the decision: if they were
+// dropped as failures, breaker= may hold the job by now.
+func (e *Engine) mayStill(r *live.Run) bool {
+	slot, _ := e.slotOf(r)
+	_, d := e.judgeAgain(r, slot, r.Cause)
+	if d.Do != job.DecideSkip {
+		return true
+	}
+	if r.Recorded == nil {
+		e.wait(r, job.WaitsOnSlot, "")
+	}
+	e.dropFor(r, d.Reason, d.Detail)
 	return false
 }
 
