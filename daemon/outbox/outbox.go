@@ -227,14 +227,15 @@ func (b *Outbox) fileAll(ctx context.Context) {
 	b.fileTaken()
 }
 
-// whenDiskFails returns a channel that receives after diskRetry, or never if the disk accepts messages.
+// whenDiskFails returns a channel that receives diskRetry after the last failure of the disk, or never if
+// the disk accepts messages.
 func (b *Outbox) whenDiskFails() <-chan time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.state.disk == nil {
 		return nil
 	}
-	return time.After(diskRetry)
+	return time.After(time.Until(b.state.retry))
 }
 
 func (b *Outbox) fileTaken() {

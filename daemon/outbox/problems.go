@@ -18,6 +18,7 @@ type Problem struct {
 type state struct {
 	disk         error // why the queue is not written
 	since        time.Time
+	retry        time.Time // of the disk, if it failed
 	reportedFull time.Time
 	refused      int    // messages that did not fit in the queue
 	lost         int    // messages that were neither delivered nor stored
@@ -29,7 +30,7 @@ func (s *state) note(err error) {
 	if err == nil || s.disk == nil {
 		s.since = time.Now()
 	}
-	s.disk = err
+	s.disk, s.retry = err, time.Now().Add(diskRetry)
 }
 
 // Problems returns the problems with the queue, for the status. Lanes reports those of lanes.
