@@ -117,6 +117,7 @@ func TestMissingJobIsReportedForTheCommand(t *testing.T) {
 		w.WriteHeader(http.StatusNotFound)
 		json.NewEncoder(w).Encode(api.Error{V: 1, Kind: api.NotFound, What: `cannot list "x": no such job`, Fix: fix})
 	})
+	t.Setenv("CRONRING_SOCKET", socket)
 	const other = "    or list: cronring list"
 	for _, tc := range []struct{ line, fix, what, want string }{
 		{"export systemd x", "cronring list xy" + other, `cannot export "x"`, "cronring export systemd xy" + other},
@@ -125,9 +126,16 @@ func TestMissingJobIsReportedForTheCommand(t *testing.T) {
 		{"rm x", "cronring list root/x", `cannot remove "x"`, "cronring rm root/x"},
 		{"rm x", "cronring list", `cannot remove "x"`, "cronring list"},
 		{"set x nice=5", "cronring list xy" + other, `cannot change "x"`, "cronring set xy nice=5" + other},
+		{"rm x --comment-out", "cronring list xy" + other, `cannot remove "x"`, "cronring list xy" + other}, // without the flag, rm would delete it
+		{"rm x --dry-run", "cronring list xy" + other, `cannot remove "x"`, "cronring list xy" + other},
+		{"rm x --socket " + socket, "cronring list xy" + other, `cannot remove "x"`, "cronring list xy" + other}, // another daemon may have xy, too
+		{"rm y x", "cronring list xy" + other, `cannot remove "x"`, "cronring list xy" + other},
+		{"set x nice=5 --dry-run", "cronring list xy" + other, `cannot change "x"`, "cronring list xy" + other},
+		{"export systemd x --dir units", "cronring list xy" + other, `cannot export "x"`, "cronring list xy" + other},
+		{"export json x y", "cronring list xy" + other, `cannot export "x"`, "cronring list xy" + other},
 	} {
 		fix = tc.fix
-		if _, stderr, _ := Called(t, "", append(strings.Fields(tc.line), "--socket", socket)...); !strings.Contains(stderr, tc.what+": no such job") || !strings.Contains(stderr, "  fix   "+tc.want+"\n") {
+		if _, stderr, _ := Called(t, "", strings.Fields(tc.line)...); !strings.Contains(stderr, tc.what+": no such job") || !strings.Contains(stderr, "  fix   "+tc.want+"\n") {
 			t.Errorf("cronring %s: got %q, want %s and the fix %q", tc.line, stderr, tc.what, tc.want)
 		}
 	}

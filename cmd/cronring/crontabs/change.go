@@ -204,13 +204,14 @@ type FoundEntry struct {
 	Entry *crontab.Entry
 }
 
-// ListFor lists the jobs that a command needs. An error names the command instead of list: verb is what
-// it does, and command its arguments with JOB in the place of the job.
-func ListFor(ctx context.Context, by changer, verb, command string, refs []string) ([]job.Status, error) {
-	jobs, err := by.List(ctx, api.Query{Refs: refs})
+// ListFor lists the jobs that cmd needs. An error names cmd instead of list: verb is what it does, and
+// command its arguments with JOB in the place of the job. If there are flags or other jobs, the advice
+// stays "cronring list", because command does not contain them.
+func ListFor(cmd *cobra.Command, by changer, verb, command string, refs []string) ([]job.Status, error) {
+	jobs, err := by.List(cmd.Context(), api.Query{Refs: refs})
 	if e, ok := errors.AsType[*api.Error](err); ok {
 		e.What = strings.Replace(e.What, "cannot list", "cannot "+verb, 1)
-		if rest, ok := strings.CutPrefix(e.Fix, "cronring list "); ok && !strings.HasPrefix(rest, "-") {
+		if rest, ok := strings.CutPrefix(e.Fix, "cronring list "); ok && !strings.HasPrefix(rest, "-") && len(refs) == 1 && cmd.Flags().NFlag() == 0 {
 			name, _, _ := strings.Cut(rest, "    or ")
 			e.Fix = "cronring " + strings.Replace(command, "JOB", name, 1) + strings.TrimPrefix(rest, name)
 		}
@@ -218,10 +219,10 @@ func ListFor(ctx context.Context, by changer, verb, command string, refs []strin
 	return jobs, err
 }
 
-// OpenJobs finds the entries of jobs, grouped by crontab and in the order of its lines. verb and command
-// are those of ListFor.
-func OpenJobs(ctx context.Context, by changer, verb, command string, refs []string) ([]*Change, map[*Change][]FoundEntry, error) {
-	jobs, err := ListFor(ctx, by, verb, command, refs)
+// OpenJobs finds the entries of jobs, grouped by crontab and in the order of its lines. cmd, verb and
+// command are those of ListFor.
+func OpenJobs(cmd *cobra.Command, by changer, verb, command string, refs []string) ([]*Change, map[*Change][]FoundEntry, error) {
+	jobs, err := ListFor(cmd, by, verb, command, refs)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -231,7 +232,7 @@ func OpenJobs(ctx context.Context, by changer, verb, command string, refs []stri
 		j := &jobs[i].Job
 		c := byFile[j.Crontab]
 		if c == nil {
-			if c, err = openChange(ctx, by, j.Crontab, ""); err != nil {
+			if c, err = openChange(cmd.Context(), by, j.Crontab, ""); err != nil {
 				return nil, nil, err
 			}
 			byFile[j.Crontab], order = c, append(order, c)

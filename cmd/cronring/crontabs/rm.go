@@ -39,7 +39,7 @@ func rm(a *cli.App, cmd *cobra.Command, refs []string, comment bool, f *changeFl
 	if err != nil {
 		return err
 	}
-	changes, entries, err := OpenJobs(cmd.Context(), by, "remove", "rm JOB", refs)
+	changes, entries, err := OpenJobs(cmd, by, "remove", "rm JOB", refs)
 	if err != nil {
 		return err
 	}

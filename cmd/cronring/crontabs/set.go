@@ -41,7 +41,7 @@ func set(a *cli.App, cmd *cobra.Command, ref string, settings []string, f *chang
 	if err != nil {
 		return err
 	}
-	changes, entries, err := OpenJobs(cmd.Context(), by, "change", "set JOB "+display.ShellLine(settings), []string{ref})
+	changes, entries, err := OpenJobs(cmd, by, "change", "set JOB "+display.ShellLine(settings), []string{ref})
 	if err != nil {
 		return err
 	}

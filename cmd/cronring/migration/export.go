@@ -1,7 +1,6 @@
 package migration
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -53,7 +52,7 @@ excludes does not start by itself. See cronring-beyond(7).`,
 			if !slices.Contains(formats, args[0]) {
 				return cli.UsageError("export for "+strconv.Quote(args[0]), "it is not a format", "the formats are "+strings.Join(formats, ", "))
 			}
-			return export(cmd.Context(), a, args[0], args[1:], f)
+			return export(a, cmd, args[0], args[1:], f)
 		},
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 0 {
@@ -72,19 +71,19 @@ excludes does not start by itself. See cronring-beyond(7).`,
 // formats are the values of FORMAT.
 var formats = []string{"crontab", "systemd", "kubernetes", "nomad", "json", "ical"}
 
-func export(ctx context.Context, a *cli.App, format string, refs []string, f *exportFlags) error {
+func export(a *cli.App, cmd *cobra.Command, format string, refs []string, f *exportFlags) error {
 	if f.dir != "" && format != "systemd" && format != "nomad" {
 		return cli.UsageError("write "+format+" into a directory", "only systemd and nomad have a file for each job", "leave --dir out")
 	}
 	client, command := a.Daemon(), "export "+format+" JOB"
 	if format == "json" {
-		jobs, err := crontabs.ListFor(ctx, client, "export", command, refs)
+		jobs, err := crontabs.ListFor(cmd, client, "export", command, refs)
 		if err != nil {
 			return err
 		}
 		return a.PrintJSON(api.Jobs{V: api.Version, Jobs: jobs})
 	}
-	crontabs, entries, err := crontabs.OpenJobs(ctx, client, "export", command, refs)
+	crontabs, entries, err := crontabs.OpenJobs(cmd, client, "export", command, refs)
 	if err != nil {
 		return err
 	}
