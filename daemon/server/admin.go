@@ -81,7 +81,7 @@ func (s *Server) dbKeep(ctx context.Context, c *call.Call) error {
 		return &api.Error{Kind: api.Conflict, What: "cannot back the history up: there is a backup of this millisecond", Why: err.Error(), Fix: "cronring db backup"}
 	}
 	if err != nil && r.Do == api.DBBackup {
-		why, fix := database.Explain(err, filepath.Dir(done.Path))
+		why, fix := database.Explain(err, filepath.Dir(filepath.Dir(done.Path)))
 		return &api.Error{Kind: api.Internal, What: "cannot back the history up to " + done.Path, Why: why, Fix: cmp.Or(fix, "cronring status")}
 	}
 	if err != nil {
