@@ -80,6 +80,14 @@ func (s *Server) dbKeep(ctx context.Context, c *call.Call) error {
 	if errors.Is(err, os.ErrExist) {
 		return &api.Error{Kind: api.Conflict, What: "cannot back the history up: there is a backup of this millisecond", Why: err.Error(), Fix: "cronring db backup"}
 	}
+	did := job.Action{What: "db", Subject: r.Do, After: done.Path}
+	if old, ok := errors.AsType[*database.OldBackupError](err); ok {
+		c.Did(did)
+		return &api.Error{
+			Kind: api.Internal, What: "the backup " + done.Path + " is written, but an old one cannot be removed", Why: old.Err.Error(),
+			Fix: "find out why, and remove it: ls -l " + filepath.Dir(done.Path),
+		}
+	}
 	if err != nil && r.Do == api.DBBackup {
 		why, fix := database.Explain(err, filepath.Dir(filepath.Dir(done.Path)))
 		return &api.Error{Kind: api.Internal, What: "cannot back the history up to " + done.Path, Why: why, Fix: cmp.Or(fix, "cronring status")}
@@ -87,6 +95,6 @@ func (s *Server) dbKeep(ctx context.Context, c *call.Call) error {
 	if err != nil {
 		return fmt.Errorf("%s history: %w", r.Do, err)
 	}
-	c.Did(job.Action{What: "db", Subject: r.Do, After: done.Path})
+	c.Did(did)
 	return c.Answer(done)
 }

@@ -2,12 +2,14 @@ package store
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/cronring/cronring/daemon/filetest"
+	"github.com/cronring/cronring/daemon/store/database"
 )
 
 func TestBackupIsAWholeHistory(t *testing.T) {
@@ -84,6 +86,25 @@ func TestFailedBackupReturnsItsPath(t *testing.T) {
 	path, _, err := s.Backup(t.Context(), time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC))
 	if want := filepath.Join(dir, "backup", "cronring-20261120T020000.000Z.db"); err == nil || path != want {
 		t.Errorf("got the path %q and %v, want %q and an error", path, err, want)
+	}
+}
+
+func TestBackupIsWrittenIfAnOldOneStays(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for i := range 5 { // directories with a file cannot be removed like a file
+		filetest.Write(t, filepath.Join(dir, "backup", fmt.Sprintf("cronring-2025%d.db", i), "file"), "", 0o600)
+	}
+	path, size, err := s.Backup(t.Context(), time.Now())
+	if _, ok := errors.AsType[*database.OldBackupError](err); !ok {
+		t.Errorf("got %v, want an OldBackupError", err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Size() != size {
+		t.Errorf("got %v, %v, want a file of %d bytes", info, err, size)
 	}
 }
 

@@ -72,9 +72,16 @@ func (db *DB) Check(ctx context.Context) (problems []string, err error) {
 // keepBackups is the maximum number of copies.
 const keepBackups = 5
 
+// OldBackupError reports that Backup wrote a copy, but could not remove an old one.
+type OldBackupError struct{ Err error }
+
+func (e *OldBackupError) Error() string { return "remove an old backup: " + e.Err.Error() }
+func (e *OldBackupError) Unwrap() error { return e.Err }
+
 // Backup writes a copy of the current database next to it, and removes the oldest copies beyond
 // five. The name contains the time in milliseconds; if it exists, the error is os.ErrExist. Commits
-// continue meanwhile. If Backup fails, path is where the copy would be.
+// continue meanwhile. If Backup fails, path is where the copy would be; after an OldBackupError it is
+// there.
 func (db *DB) Backup(ctx context.Context, now time.Time) (path string, size int64, err error) {
 	dir := filepath.Join(filepath.Dir(db.path), "backup")
 	path = filepath.Join(dir, "cronring-"+now.UTC().Format("20060102T150405.000Z")+".db")
@@ -84,38 +91,39 @@ func (db *DB) Backup(ctx context.Context, now time.Time) (path string, size int6
 	if _, err := os.Lstat(path); err == nil {
 		return path, 0, fmt.Errorf("back history up to %s: %w", path, os.ErrExist)
 	}
-	if err := db.copyTo(ctx, path+".part"); err != nil {
+	size, err = db.copyTo(ctx, path+".part")
+	if err == nil {
+		err = os.Rename(path+".part", path)
+	}
+	if err != nil {
 		return path, 0, errors.Join(err, remove(path+".part"))
 	}
-	if err := os.Rename(path+".part", path); err != nil {
-		return path, 0, err
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return path, 0, err
-	}
-	return path, info.Size(), dropBackups(dir)
+	return path, size, dropBackups(dir)
 }
 
-// copyTo writes a copy to a file, and replaces an incomplete one. It uses its own connection,
-// because those for queries must not write.
-func (db *DB) copyTo(ctx context.Context, path string) error {
+// copyTo writes a copy to a file, replaces an incomplete one, and returns the size. It uses its own
+// connection, because those for queries must not write.
+func (db *DB) copyTo(ctx context.Context, path string) (size int64, err error) {
 	if err := remove(path); err != nil {
-		return err
+		return 0, err
 	}
 	if err := createPrivate(path); err != nil { // VACUUM INTO takes an empty file, and leaves its mode
-		return err
+		return 0, err
 	}
 	c, err := sqlite.NewConnector(source(db.path))
 	if err != nil {
-		return err
+		return 0, err
 	}
 	own := sql.OpenDB(c)
 	defer own.Close()
 	if _, err := own.ExecContext(ctx, "VACUUM INTO ?", path); err != nil {
-		return err
+		return 0, err
 	}
-	return syncFile(path)
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), syncFile(path)
 }
 
 func syncFile(path string) error {
@@ -137,12 +145,12 @@ func remove(path string) error {
 func dropBackups(dir string) error {
 	all, err := filepath.Glob(filepath.Join(dir, "cronring-*.db"))
 	if err != nil {
-		return err
+		return &OldBackupError{err}
 	}
 	slices.Sort(all) // by time, as they are named
 	for _, path := range all[:max(0, len(all)-keepBackups)] {
 		if err := os.Remove(path); err != nil {
-			return fmt.Errorf("remove an old backup: %w", err)
+			return &OldBackupError{err}
 		}
 	}
 	return nil
