@@ -38,8 +38,9 @@ const (
 	runDaemon verb = iota
 	showVersion
 	checkConfig
-	showDemo // for cronring demo
-	showCron // for cronring top without a daemon
+	checkNamedConfig // in a directory that --config names
+	showDemo         // for cronring demo
+	showCron         // for cronring top without a daemon
 )
 
 // hostState and hostRuntime are the directories of a host's own daemon.
@@ -117,6 +118,8 @@ func parse(o *daemon.Options, args []string, family crontab.Family) (verb, error
 		return showVersion, nil
 	case check && f.NArg() > 0:
 		return runDaemon, fmt.Errorf("--check-config does not accept the argument %s: name a directory with --config DIRECTORY", f.Arg(0))
+	case check && f.Changed("config"):
+		return checkNamedConfig, nil
 	case check:
 		return checkConfig, nil
 	case *invented:

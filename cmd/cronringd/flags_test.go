@@ -9,6 +9,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon"
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/hosttest"
 )
 
@@ -57,13 +58,26 @@ func TestFlagsThatMakeNoSense(t *testing.T) {
 	}
 }
 
-// A directory that was named must exist; the default one is optional.
+// A directory that was named must exist, also the default one; without --config it is optional.
 func TestCheckConfigNeedsTheNamedDirectory(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "missing")
 	var stdout, stderr strings.Builder
 	want := "cronringd: cannot check the configuration in " + missing + "\n  why   no such file or directory\n  fix   name an existing directory: --config DIRECTORY\n"
 	if code := run([]string{"--check-config", "--config", missing}, &stdout, &stderr); code != 1 || stdout.String() != "" || stderr.String() != want {
 		t.Errorf("got exit %d, %q and the error %q, want 1 and %q", code, stdout.String(), stderr.String(), want)
+	}
+	for args, want := range map[string]verb{"--check-config": checkConfig, "--check-config --config /etc/cronring": checkNamedConfig} {
+		var o daemon.Options
+		if got, err := parse(&o, strings.Fields(args), crontab.Debian); err != nil || got != want {
+			t.Errorf("%s: got the verb %d and %v, want %d", args, got, err, want)
+		}
+	}
+	stderr.Reset()
+	file := filepath.Join(t.TempDir(), "file")
+	filetest.Write(t, file, "", 0o600)
+	want = "cronringd: cannot check the configuration in " + file + "/below\n  why   not a directory\n"
+	if code := run([]string{"--check-config", "--config", file + "/below"}, &stdout, &stderr); code != 1 || stderr.String() != want {
+		t.Errorf("below a file: got exit %d and %q, want 1 and %q", code, stderr.String(), want)
 	}
 	stderr.Reset()
 	if code := run([]string{"--check-config", "--config", filepath.Dir(missing)}, &stdout, &stderr); code != 0 {

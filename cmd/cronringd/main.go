@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"syscall"
@@ -48,8 +49,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 	case verb == showVersion:
 		fmt.Fprintln(stdout, "cronringd", o.Version)
 		return 0
-	case verb == checkConfig:
-		return check(&o, stdout, stderr)
+	case verb == checkConfig || verb == checkNamedConfig:
+		return check(o.ConfigDir, verb == checkNamedConfig, stdout, stderr)
 	case verb == showDemo:
 		return exitCode(stderr, demo.Serve(os.Stdin, stdout))
 	case verb == showCron:
@@ -98,18 +99,20 @@ func hasTerminal() bool {
 	return true
 }
 
-// check is --check-config. Only the default directory may be missing.
-func check(o *daemon.Options, stdout, stderr io.Writer) int {
-	if _, err := os.Stat(o.ConfigDir); err != nil && o.ConfigDir != configDir {
-		fmt.Fprintf(stderr, "cronringd: cannot check the configuration in %s\n  why   %s\n  fix   name an existing directory: --config DIRECTORY\n",
-			o.ConfigDir, spool.Reason(err))
+// check is --check-config. named means that --config was given: the directory must exist.
+func check(dir string, named bool, stdout, stderr io.Writer) int {
+	if _, err := os.Stat(dir); err != nil && named {
+		fmt.Fprintf(stderr, "cronringd: cannot check the configuration in %s\n  why   %s\n", dir, spool.Reason(err))
+		if errors.Is(err, fs.ErrNotExist) {
+			fmt.Fprintln(stderr, "  fix   name an existing directory: --config DIRECTORY")
+		}
 		return 1
 	}
-	c := config.Read(o.ConfigDir)
+	c := config.Read(dir)
 	if err := c.Err(); err != nil {
 		fmt.Fprintln(stderr, "cronringd:", err)
 		return 1
 	}
-	fmt.Fprintln(stdout, "cronringd: the configuration in", o.ConfigDir, "is in order")
+	fmt.Fprintln(stdout, "cronringd: the configuration in", dir, "is in order")
 	return 0
 }
