@@ -44,8 +44,8 @@ func (a *App) ReadSource(name string) (Source, error) {
 	return Source{name, text}, nil
 }
 
-// Config returns how to parse a file on a host. A file of a user other than root is read as if the user
-// had installed it with crontab(1).
+// Config returns the settings for parsing the file name. If the caller is not root, a file outside
+// cron's directories is read as if the caller had installed it with crontab(1).
 func (f *FormatFlags) Config(source spool.SourceOptions, name string) crontab.Config {
 	c := source.Config(name, f.System)
 	if c.Format == crontab.User && !c.Privileged {
