@@ -18,13 +18,16 @@ import (
 const Dir = "/etc/cronring"
 
 // ThisHost returns this host, with the calendars of its configuration.
-func ThisHost() spool.Host {
+func ThisHost() spool.Host { return ThisSource().Host }
+
+// ThisSource returns this host, with the calendars and the limit of entries of its configuration.
+func ThisSource() spool.SourceOptions {
 	h, c := spool.ThisHost(), Read(Dir)
 	h.Calendars = c.Dates()
 	if why := c.Unread(); why != "" {
 		h.Calendars[timetable.AnyCalendar] = timetable.Calendar{Unread: why}
 	}
-	return h
+	return spool.SourceOptions{Host: h, MaxEntries: c.EntriesPerUser()}
 }
 
 // Calendar is a [calendar.NAME]: a file of dates.

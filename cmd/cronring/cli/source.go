@@ -56,8 +56,7 @@ func (f *FormatFlags) Config(source spool.SourceOptions, name string) crontab.Co
 
 // Parse reads a source of this host in the zone loc.
 func (f *FormatFlags) Parse(s Source, loc *time.Location) (*crontab.File, []crontab.Diagnostic) {
-	configuration := config.Read(config.Dir)
-	c := f.Config(spool.SourceOptions{Host: config.ThisHost(), MaxEntries: configuration.EntriesPerUser()}, s.Name)
+	c := f.Config(config.ThisSource(), s.Name)
 	c.Local = loc
 	return crontab.Parse(s.Name, s.Text, c)
 }
