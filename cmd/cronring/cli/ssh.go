@@ -63,14 +63,15 @@ func (a *App) overSSH(host string) func(context.Context) (net.Conn, error) {
 		if a.Drawing {
 			cmd.Stderr = &c.messages
 		}
-		if err := cmd.Start(); errors.Is(err, exec.ErrNotFound) {
+		if err := cmd.Start(); err != nil {
 			ours.Close()
-			return nil, &api.Error{
-				Kind: api.Unreachable, What: "cannot reach the daemon of " + host, Why: "ssh is not installed on this host, or not in the PATH",
-				Fix: "apt install openssh-client    or: dnf install openssh-clients",
+			if errors.Is(err, exec.ErrNotFound) {
+				return nil, &api.Error{
+					Kind: api.Unreachable, What: "cannot reach the daemon of " + host, Why: "ssh is not installed on this host, or not in the PATH",
+					Fix: "apt install openssh-client    or: dnf install openssh-clients",
+				}
 			}
-		} else if err != nil {
-			return nil, errors.Join(fmt.Errorf("run ssh: %w", err), ours.Close())
+			return nil, fmt.Errorf("run ssh: %w", err)
 		}
 		go func() {
 			defer close(c.ended)
