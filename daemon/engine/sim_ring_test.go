@@ -86,11 +86,15 @@ func TestSimulationOfRings(t *testing.T) {
 // could not start on another member. It does not receive their answer. In 21000249 a member that just
 // joined could not start what the member with other entries then ran, and was killed and joined again later.
 // In 306501 two members apart from each other give up what each of them took over, one after a restart.
+// In 300408 and 309189 a member leaves whose claim for what another one gave up had no answer, in 3135 what
+// another one had begun. In 900054 two members that start together are the first ones with an edited entry. In
+// 901453 and 925476 a member receives too late that a run has ended. In 5733 the last member that could have
+// started an occurrence leaves.
 func TestSimulationOfRingsWithFoundFaults(t *testing.T) {
 	for _, s := range []uint64{1000003, 1004060, 700335, 500228, 1102319, 770189, 3006432, 3018111, 7000331, 7001404, 9000358, 9010098} {
 		simulateRing(t, s, false, false)
 	}
-	for _, s := range []uint64{21000024, 7000173, 7300185, 106500, 109818, 206199, 21000249, 306501} {
+	for _, s := range []uint64{21000024, 7000173, 7300185, 106500, 109818, 206199, 21000249, 306501, 300408, 309189, 3135, 900054, 901453, 925476, 5733} {
 		simulateRing(t, s, true, false)
 	}
 }
@@ -554,6 +558,9 @@ func (n *simMember) fact(r job.Record) {
 		s.unbegun[o] = failure{n, s.now}
 	case r.Kind == job.Decided:
 		n.stored[o] = true
+		if r.Reason == job.NoMember && s.triedBy(n, o) {
+			s.unbegun[o] = failure{n, s.now}
+		}
 		if r.Run == nil && (r.Reason != job.NoQuorum || s.faults.cuts || s.faults.dies) && r.Reason != job.NoMember {
 			first := r.Due
 			if r.Count > 1 {
@@ -917,6 +924,16 @@ func (s *simRing) waits(id job.ID, o exchange.Occurrence, left bool) bool {
 // isTold reports whether a member received a report that its run was doubled.
 func (s *simRing) isTold(o exchange.Occurrence, n *simMember) bool {
 	return s.doubled[o][n.id]
+}
+
+// triedBy reports whether a member could not start an occurrence.
+func (s *simRing) triedBy(n *simMember, o exchange.Occurrence) bool {
+	for x := range s.tries {
+		if x.Occurrence == o && x.node == n {
+			return true
+		}
+	}
+	return false
 }
 
 // triedByMost reports whether eight members could not start an occurrence, or left before that, so that

@@ -38,22 +38,22 @@ const (
 // the occurrence is over, or when another member has it.
 type claim struct {
 	exchange.Occurrence
-	slot      int           // its job in Host.Jobs; see optionsOf
-	until     time.Duration // Moment.Up
-	at        int           // index in the queue; -1: not in it
-	state     state
-	missed    bool            // other members may consider it decided, so this one never drops the claim
-	again     bool            // see holders.Claim
-	run       bool            // a run of the occurrence may be on this host
-	open      bool            // it was sent to the voters, who may have granted it: their answer is not known
-	won       bool            // the voters granted it, and an older one comes first; see awaitsOlder
-	last      bool            // it is open while this member leaves, and no other one could take it over
-	orphan    *holders.Report // the occurrence is claimed because the member that took it is gone; nil: it is not
-	ifRefused *holders.Report // an orphan that was reported after the claim
-	skips     []exchange.Skip // older occurrences that are skipped with it
-	reason    job.Reason      // why its own occurrence is skipped; "": it is not, see claimOlder
-	tries     int
-	why       string // why it waits, once a claim was not decided
+	slot   int           // its job in Host.Jobs; see optionsOf
+	until  time.Duration // Moment.Up
+	at     int           // index in the queue; -1: not in it
+	state  state
+	missed bool            // other members may consider it decided, so this one never drops the claim
+	again  bool            // see holders.Claim
+	run    bool            // a run of the occurrence may be on this host
+	open   bool            // it was sent to the voters, who may have granted it: their answer is not known
+	won    bool            // the voters granted it, and an older one comes first; see awaitsOlder
+	last   bool            // it is open while this member leaves, and no other one could take it over
+	orphan *holders.Report // the occurrence is claimed because the member that took it is gone; nil: it is not
+	later  *holders.Report // an orphan that was reported after the claim: of the same occurrence
+	skips  []exchange.Skip // older occurrences that are skipped with it
+	reason job.Reason      // why its own occurrence is skipped; "": it is not, see claimOlder
+	tries  int
+	why    string // why it waits, once a claim was not decided
 }
 
 // queue is a heap of claims for container/heap, ordered by their times, and those of the same time
@@ -119,6 +119,8 @@ func (r *Ring) compete(c *claim, as time.Time) {
 		r.park(c, max(r.now.Up, r.now.UpAt(as)))
 	case nobody:
 		r.deny(c, job.NoMember, "")
+	case slices.Contains(tried, r.ranking.Self):
+		r.awaitOthers(c)
 	}
 }
 
@@ -286,6 +288,9 @@ func (r *Ring) claimed(ev holders.Claimed) {
 	}
 	counts := c.state == asked
 	r.enter(c, waiting)
+	if c.orphan != nil && c.later != nil && ev.Grant != holders.Refused { // it has more attempts, for instance
+		c.orphan, c.later = c.later, nil
+	}
 	switch {
 	case ev.Grant == holders.Granted && r.departed && !c.run && !c.last: // the others take it over
 		r.forget(c)
@@ -303,8 +308,8 @@ func (r *Ring) claimed(ev holders.Claimed) {
 		r.forget(c)
 		if slot, ok := r.host.Jobs.FindRing(c.Key); c.run {
 			r.revoke(c.Occurrence, job.OtherMember, r.hostOf(ev.By))
-		} else if ok && c.ifRefused != nil {
-			r.inherit(slot, c.ifRefused)
+		} else if ok && c.later != nil {
+			r.inherit(slot, c.later)
 		}
 		r.claimOlder(c)
 	case ev.By != "":
@@ -334,7 +339,7 @@ func (r *Ring) permit(c *claim, token uint64) {
 	}
 	r.unstall(c)
 	r.enter(c, granted)
-	c.run, c.orphan, c.ifRefused, c.reason, c.skips = true, nil, nil, "", nil
+	c.run, c.orphan, c.later, c.reason, c.skips = true, nil, nil, "", nil
 	r.answer(p)
 }
 

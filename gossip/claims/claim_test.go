@@ -284,3 +284,65 @@ func TestGrantedClaimIsNotDenied(t *testing.T) {
 		t.Errorf("got claims %v, want %v again", claims, newer)
 	}
 }
+
+// TestGivenUpOccurrenceOfALeaverCountsAsFailed: no member could start an occurrence. The last one took it from
+// this one, and left.
+func TestGivenUpOccurrenceOfALeaverCountsAsFailed(t *testing.T) {
+	h, _ := newEngineInRing(t, 600, 1)
+	claims := h.step(30 * time.Second)
+	if len(claims) != 1 {
+		t.Fatalf("got %d claims, want 1", len(claims))
+	}
+	due := claims[0].Occurrence
+	h.step(0, holders.Claimed{Occurrence: due, Grant: holders.Refused, By: "gone"})
+	left := holders.Report{Mark: holders.Mark{Occurrence: due, Member: "gone", Phase: exchange.Taken, GivenUp: true}, Left: true, Tried: []string{"m0", "gone"}}
+	if claims := h.step(0, holders.Changes{Orphans: []holders.Report{left}}); len(claims) > 0 {
+		t.Errorf("got claims %v before the others had their turn", claims)
+	}
+	h.step(ranks*usualHoldOff - 1)
+	left.Member, left.Tried = "later", append(left.Tried, "later")
+	if claims := h.step(0, holders.Changes{Orphans: []holders.Report{left}}); len(claims) > 0 {
+		t.Errorf("got claims %v after another member gave it up", claims)
+	}
+	if claims := h.step(ranks*usualHoldOff - 1); len(claims) > 0 {
+		t.Errorf("got claims %v before the others had another turn", claims)
+	}
+	if claims := h.step(1); len(claims) != 1 || claims[0].Occurrence != due || claims[0].From != "later" {
+		t.Fatalf("got claims %v, want %v from the member that left last", claims, due)
+	}
+	h.ring.Receive(holders.Claimed{Occurrence: due, Grant: holders.Granted})
+	recorded := slices.ContainsFunc(h.StepIn(h.ring, h.now), func(e effect.Effect) bool {
+		f, is := e.(effect.Fact)
+		return is && f.Record.Kind == job.Decided && f.Record.Reason == job.NoMember
+	})
+	if !recorded || len(h.ring.claims) != 0 {
+		t.Errorf("it is recorded: %v, and %d claims are left; want true and none", recorded, len(h.ring.claims))
+	}
+}
+
+// TestClaimUsesTheLatestReport: while an occurrence is claimed, a member that took it over meanwhile gives it up
+// after its first attempt.
+func TestClaimUsesTheLatestReport(t *testing.T) {
+	h, _ := newEngineInRing(t, 600, 1)
+	claims := h.step(30 * time.Second)
+	due := claims[0].Occurrence
+	h.step(0, holders.Claimed{Occurrence: due, Grant: holders.Refused, By: "x"})
+	report := func(by string, attempt uint16) holders.Changes {
+		m := holders.Mark{Occurrence: due, Member: by, Phase: exchange.Taken, Attempt: attempt, GivenUp: true}
+		return holders.Changes{Orphans: []holders.Report{{Mark: m, Left: true, Tried: []string{by}}}}
+	}
+	h.step(0, report("x", 0))
+	h.step(0, report("y", 1))
+	h.step(0, holders.Claimed{Occurrence: due, Grant: holders.Postponed})
+	if claims := h.step(usualHoldOff); len(claims) != 1 || claims[0].From != "y" {
+		t.Fatalf("got claims %v, want one from the member that gave it up last", claims)
+	}
+	h.ring.Receive(holders.Claimed{Occurrence: due, Grant: holders.Granted})
+	second := slices.ContainsFunc(h.StepIn(h.ring, h.now), func(e effect.Effect) bool {
+		f, is := e.(effect.Fact)
+		return is && f.Record.Run != nil && f.Record.Run.Attempt == 2
+	})
+	if !second {
+		t.Error("the run is not the second attempt")
+	}
+}

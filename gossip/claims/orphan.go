@@ -50,10 +50,14 @@ func (r *Ring) inherit(slot int, x *holders.Report) {
 	case own && x.GivenUp && r.isStrict(o):
 		r.others([]exchange.Occurrence{x.Occurrence})
 		return
+	case c != nil && c.run && c.reason == job.NoMember && c.at >= 0: // another member had its turn, and gave it up
+		c.orphan = x
+		r.awaitOthers(c)
+		return
 	case c != nil && c.run: // it waits or runs here
 		return
 	case c != nil && c.state >= asked:
-		c.ifRefused = x
+		c.later = x
 		return
 	case c != nil: // the earlier claim is out of date
 		r.forget(c)
@@ -93,13 +97,20 @@ func (r *Ring) yield(all []holders.Report) {
 	}
 }
 
-// giveUp leaves an occurrence that could not start here to the others. Perhaps none of them can take it
-// any longer. So this member claims it again, to record that, once all others have had their turn.
+// giveUp leaves an occurrence that could not start here to the others.
 func (r *Ring) giveUp(o exchange.Occurrence) {
 	if c := r.claims[o]; c != nil {
 		r.forget(c)
 	}
-	r.park(&claim{Occurrence: o, at: -1, state: waiting, run: true, again: true, reason: job.NoMember}, r.now.In(ranks*r.holdOff()))
+	r.awaitOthers(&claim{Occurrence: o, at: -1, again: true})
+}
+
+// awaitOthers makes a claim for an occurrence that could not start here wait for the others. Perhaps none
+// of them can take it any longer. So this member claims it, to record that, once all have had their turn.
+func (r *Ring) awaitOthers(c *claim) {
+	r.enter(c, waiting)
+	c.run, c.reason = true, job.NoMember
+	r.park(c, r.now.In(ranks*r.holdOff()))
 }
 
 // reclaim claims the occurrence of a run that has not begun, or gives it up in the final
