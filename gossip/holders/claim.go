@@ -203,7 +203,9 @@ func (r *Table) Receive(from string, a Answer, now time.Time) (Claimed, Changes)
 	case a.Reply == Known:
 		delete(r.claims, a.Occurrence)
 		news := r.Learn([]Mark{a.Mark}, now)
-		r.entries[a.Occurrence].release()
+		if e := r.entries[a.Occurrence]; e.release() && e.holder().givenUp { // the answer is older than that mark
+			news.Orphans = append(news.Orphans, Report{Mark: mark(a.Occurrence, e.holder()), Tried: r.triedOf(a.Occurrence)})
+		}
 		return Claimed{Occurrence: a.Occurrence, Grant: Refused, By: a.Mark.Member}, news
 	case a.Reply == Old:
 		delete(r.claims, a.Occurrence)

@@ -709,3 +709,17 @@ func TestGivenUpHidesNoOtherMark(t *testing.T) {
 	want(t, "yielded when b has run it", a.Learn([]Mark{over}, noon).Yielded, nil)
 	want(t, "marks of a then", a.Marks(time.Time{}, 9), []Mark{over})
 }
+
+// TestOlderAnswerHidesNoGivenUp: a and b took an occurrence, and b gave it up. a checks whether it still holds
+// it, and gets an answer of before b gave it up. The occurrence is nobody's then.
+func TestOlderAnswerHidesNoGivenUp(t *testing.T) {
+	r, o := New("a", DefaultLimits), due(1, 0)
+	r.claimAlone(o)
+	given := Mark{Occurrence: o, Member: "b", Phase: exchange.Taken, GivenUp: true}
+	r.Learn([]Mark{given}, noon)
+	q, _ := r.Ask(o, true, []string{"c"}, noon)
+	begun := Mark{Occurrence: o, Member: "b", Phase: exchange.Begun, Attempt: 1, Run: 7}
+	out, news := r.Receive("c", Answer{Occurrence: o, Serial: q.Serial, Reply: Known, Mark: begun}, noon)
+	want(t, "outcome", out, Claimed{Occurrence: o, Grant: Refused, By: "b"})
+	want(t, "orphans", news.Orphans, []Report{{Mark: given, Tried: []string{"b"}}})
+}

@@ -89,12 +89,14 @@ func (e *entry) ran() bool {
 	return e.mine.isOver() && e.mine.run != 0
 }
 
-// release removes this member's mark if it took the occurrence but did not begin it. A mark with GivenUp
+// release removes this member's mark, if it took the occurrence but did not begin it. A mark with GivenUp
 // stays, because others may have an older mark of this member, which only a newer one replaces.
-func (e *entry) release() {
-	if e != nil && e.mine.phase == exchange.Taken && !e.mine.givenUp {
-		e.mine = state{}
+func (e *entry) release() (removed bool) {
+	if e == nil || e.mine.phase != exchange.Taken || e.mine.givenUp {
+		return false
 	}
+	e.mine = state{}
+	return true
 }
 
 func mark(o exchange.Occurrence, s *state) Mark {
