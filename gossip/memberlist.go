@@ -23,12 +23,6 @@ func (r *Ring) open() error {
 	if err != nil {
 		return err
 	}
-	_, port, err := transport.FinalAdvertiseAddr("", 0)
-	if err != nil {
-		transport.Shutdown()
-		return err
-	}
-	r.own.LinkPort = uint16(port)
 	r.publish()
 	list, err := memberlist.Create(r.configure(transport))
 	if err != nil {

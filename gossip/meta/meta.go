@@ -40,18 +40,17 @@ const (
 
 // Meta is a member's description of itself, in each of its alive messages.
 type Meta struct {
-	Name     string
-	Version  string
-	LinkPort uint16 // the port of its address: older members use it
-	Weight   float64
-	Since    time.Time // when it joined
-	Stamp    time.Time // of this Meta; one with a later stamp replaces it
-	Part     Part
-	Root     Digest    // of its roster
-	Edited   time.Time // the last change of its roster; zero: none since it joined
-	Keys     []uint32  // fingerprints of its keys, the primary key first
-	Rules    Rules
-	Labels   map[string]string
+	Name    string
+	Version string
+	Weight  float64
+	Since   time.Time // when it joined
+	Stamp   time.Time // of this Meta; one with a later stamp replaces it
+	Part    Part
+	Root    Digest    // of its roster
+	Edited  time.Time // the last change of its roster; zero: none since it joined
+	Keys    []uint32  // fingerprints of its keys, the primary key first
+	Rules   Rules
+	Labels  map[string]string
 }
 
 // Part is a member's part in the ring: which occurrences it claims.
@@ -76,7 +75,6 @@ func (m *Meta) Encode() []byte {
 	b = wire.AppendText(b, m.Name)
 	b = wire.AppendText(b, m.Version)
 	b = append(b, LeastVersion)
-	b = binary.BigEndian.AppendUint16(b, m.LinkPort)
 	b = wire.AppendFloat(b, m.Weight)
 	b = wire.AppendTime(b, m.Since)
 	b = wire.AppendTime(b, m.Stamp)
@@ -113,15 +111,14 @@ func Decode(b []byte) (Meta, error) {
 		return Meta{}, FormError{Form: form, Name: m.Name, Version: m.Version}
 	}
 	m = Meta{
-		Name:     m.Name,
-		Version:  m.Version,
-		LinkPort: r.Uint16(),
-		Weight:   r.Float(),
-		Since:    r.Time(),
-		Stamp:    r.Time(),
-		Part:     Part(r.Uint8()),
-		Root:     ReadDigest(r),
-		Edited:   r.Time(),
+		Name:    m.Name,
+		Version: m.Version,
+		Weight:  r.Float(),
+		Since:   r.Time(),
+		Stamp:   r.Time(),
+		Part:    Part(r.Uint8()),
+		Root:    ReadDigest(r),
+		Edited:  r.Time(),
 	}
 	for range r.Number(MaxKeys) {
 		m.Keys = append(m.Keys, r.Uint32())

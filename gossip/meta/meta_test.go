@@ -12,7 +12,7 @@ import (
 func someMeta() Meta {
 	at := time.Unix(1700000000, 5).UTC()
 	return Meta{
-		Name: "web1.example", Version: "1.2.3", LinkPort: 7947, Weight: 2.5,
+		Name: "web1.example", Version: "1.2.3", Weight: 2.5,
 		Since: at, Stamp: at.Add(2), Part: Draining,
 		Root: Digest{1, 2}, Edited: at.Add(3), Keys: []uint32{7, 8},
 		Labels: map[string]string{"zone": "a", "disk": "ssd"},

@@ -151,14 +151,6 @@ func (r *Reader) Uint8() uint8 {
 	return 0
 }
 
-// Uint16 reads a number of 2 bytes.
-func (r *Reader) Uint16() uint16 {
-	if b := r.Take(2); b != nil {
-		return binary.BigEndian.Uint16(b)
-	}
-	return 0
-}
-
 // Uint32 reads a number of 4 bytes.
 func (r *Reader) Uint32() uint32 {
 	if b := r.Take(4); b != nil {

@@ -28,7 +28,6 @@ func TestCheckID(t *testing.T) {
 func message() []byte {
 	var members Members
 	b := []byte{8}
-	b = binary.BigEndian.AppendUint16(b, 16)
 	b = binary.BigEndian.AppendUint32(b, 32)
 	b = binary.BigEndian.AppendUint64(b, 64)
 	b = binary.AppendVarint(binary.AppendUvarint(b, math.MaxUint64), math.MinInt64)
@@ -45,7 +44,7 @@ func message() []byte {
 func readMessage(t *testing.T, r *Reader) {
 	t.Helper()
 	var members Members
-	equal(t, "numbers", []uint64{uint64(r.Uint8()), uint64(r.Uint16()), uint64(r.Uint32()), r.Uint64(), r.Uvarint()}, []uint64{8, 16, 32, 64, math.MaxUint64})
+	equal(t, "numbers", []uint64{uint64(r.Uint8()), uint64(r.Uint32()), r.Uint64(), r.Uvarint()}, []uint64{8, 32, 64, math.MaxUint64})
 	equal(t, "signed number", []int64{r.Varint()}, []int64{math.MinInt64})
 	equal(t, "booleans", []bool{r.Bool(), r.Bool()}, []bool{true, false})
 	equal(t, "float", []float64{r.Float()}, []float64{2.5})
