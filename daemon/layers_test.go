@@ -205,6 +205,29 @@ func TestLayersForbiddenDependencies(t *testing.T) {
 	}
 }
 
+// ringUsers are the packages outside gossip that import it: the loop's part of a ring, the commands
+// that set a ring up and check it, and the simulated rings of the demo and of tests.
+var ringUsers = []string{"daemon/member", "daemon/demo", "daemon/server/simulated", "cmd/cronring/ring"}
+
+// TestLayersRingStaysInTheLoop checks that all others see the ring through daemon/member and the
+// API only.
+func TestLayersRingStaysInTheLoop(t *testing.T) {
+	for _, p := range listPackages(t) {
+		if p.path() == "gossip" || strings.HasPrefix(p.path(), "gossip/") {
+			continue
+		}
+		i := slices.IndexFunc(p.Imports, func(imported string) bool {
+			return imported == module+"/gossip" || strings.HasPrefix(imported, module+"/gossip/")
+		})
+		switch allowed := slices.Contains(ringUsers, p.path()); {
+		case i >= 0 && !allowed:
+			t.Errorf("%s imports %s: only the loop, and what sets up, checks or simulates a ring, need its code", p.path(), p.Imports[i])
+		case i < 0 && allowed:
+			t.Errorf("%s is in the list of packages that import gossip, and imports none of it", p.path())
+		}
+	}
+}
+
 // TestLayersCharmStaysInTheTerminal: only the package that owns the terminal may import the
 // drawing libraries. Screens draw on a canvas, which a test can read.
 func TestLayersCharmStaysInTheTerminal(t *testing.T) {
