@@ -92,21 +92,24 @@ func runTable(a *cli.App, runs []job.Run, out *cli.Output, loc *time.Location) *
 		r := &runs[i]
 		t.Add(r.ID.String(), string(r.Job), cli.FormatTime(r.Due, form, loc), cli.FormatTime(r.Started, form, loc), r.ResultOrState(), a.Took(r),
 			string(r.Trigger), strconv.Itoa(r.Attempt), r.By,
-			cli.CPUTime(r.Usage.CPU), display.Bytes(r.Usage.Memory), display.Bytes(r.Usage.Read), display.Bytes(r.Usage.Write), noteText(r))
+			cli.CPUTime(r.Usage.CPU), display.Bytes(r.Usage.Memory), display.Bytes(r.Usage.Read), display.Bytes(r.Usage.Write), noteText(r, out.ForPeople()))
 		t.Rows[i][4].Tone = runTone(r)
 	}
 	addNodes(t, runs)
+	if out.ForPeople() {
+		addDoubles(t, runs)
+	}
 	return t
 }
 
-// noteText describes what a user requested for a run, besides starting it, and where in
-// the ring its occurrence ran too.
-func noteText(r *job.Run) string {
+// noteText describes what a user requested for a run, besides starting it, and, if that has no
+// column, where in the ring its occurrence ran too.
+func noteText(r *job.Run, column bool) string {
 	var parts []string
 	if r.Stop != nil {
 		parts = append(parts, "stopped "+r.Stop.Words())
 	}
-	if r.Doubled != "" {
+	if r.Doubled != "" && !column {
 		parts = append(parts, r.Doubled)
 	}
 	if len(r.Env) > 0 {
@@ -123,6 +126,18 @@ func addNodes(t *cli.Table, runs []job.Run) {
 	t.Header = append(t.Header, "member")
 	for i := range runs {
 		t.Rows[i] = append(t.Rows[i], cli.Cell{Text: cmp.Or(runs[i].Node, "here")})
+	}
+}
+
+// addDoubles adds a column, if some occurrences ran twice in the ring, with the other run and its
+// member. It replaces the note, which does not fit on a narrow terminal.
+func addDoubles(t *cli.Table, runs []job.Run) {
+	if !slices.ContainsFunc(runs, func(r job.Run) bool { return r.Doubled != "" }) {
+		return
+	}
+	t.Header = slices.Insert(t.Header, 5, "doubled")
+	for i := range runs {
+		t.Rows[i] = slices.Insert(t.Rows[i], 5, cli.Cell{Text: runs[i].Doubled, Tone: cli.Bad})
 	}
 }
 

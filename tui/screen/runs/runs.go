@@ -556,6 +556,9 @@ func (r *runRow) peek(w *screen.World) []page.Paragraph {
 	if r.run.Attempt > 1 {
 		due += fmt.Sprintf(", attempt %d", r.run.Attempt)
 	}
+	if r.run.Doubled != "" {
+		due += ", " + r.run.Doubled
+	}
 	if !r.run.NotBefore.IsZero() && r.run.Started.IsZero() {
 		due += ", not before " + w.Stamp(r.run.NotBefore, zone)
 	}

@@ -308,6 +308,23 @@ func TestRunsOpen(t *testing.T) {
 	}
 }
 
+// A run whose occurrence also ran on another member of the ring is shown with that member.
+func TestRunsShowDoubles(t *testing.T) {
+	runs := pastRuns()
+	runs[1].Doubled = "ran on elm.example.org too, as run 9"
+	w, d := screentest.NewWorld(t), runsDaemon(&runs)
+	s := openRuns(t, w, d)
+	for range runs {
+		c := canvas.New(80, 24)
+		s.Draw(c.View(), w)
+		id := s.Current().run.ID
+		if got, want := strings.Contains(c.Text(), ", "+runs[1].Doubled), id == runs[1].ID; got != want {
+			t.Errorf("run %s: the other member is shown: %t, want %t", id, got, want)
+		}
+		screentest.Act(t, s, w, d, keys.Down)
+	}
+}
+
 func TestRunsOfOneJob(t *testing.T) {
 	runs := pastRuns()
 	w, d := screentest.NewWorld(t), runsDaemon(&runs)
