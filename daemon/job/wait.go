@@ -15,10 +15,11 @@ const (
 	WaitsOnDelay                     // the delay and the hours of its period
 	WaitsOnHours                     // the times that window=, blackout= and the host allow
 	WaitsOnConditions                // the host: load=, pressure=, need-memory=, need-disk=, on-battery=
+	allWaitsOn                       // the number of values
 )
 
 // waits has the stored reason and state for each value of WaitsOn.
-var waits = [...]struct {
+var waits = [allWaitsOn]struct {
 	reason Reason
 	state  RunState
 }{

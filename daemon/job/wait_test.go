@@ -5,7 +5,7 @@ import "testing"
 // TestWaitsOnIsStored stores a run that waits for each thing, and reads it again.
 func TestWaitsOnIsStored(t *testing.T) {
 	seen := map[Reason]WaitsOn{}
-	for on := WaitsOnRun; on <= WaitsOnDelay; on++ {
+	for on := WaitsOnRun; on < allWaitsOn; on++ {
 		var r Run
 		r.Wait(on)
 		if other, ok := seen[r.Reason]; ok || r.Reason == "" || r.Reason.Sentence() == "" {
