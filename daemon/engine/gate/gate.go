@@ -3,6 +3,7 @@
 package gate
 
 import (
+	"slices"
 	"time"
 
 	"github.com/cronring/cronring/crontab"
@@ -101,20 +102,26 @@ const (
 	handedOver             // a further attempt of an occurrence that another member of the ring had begun
 )
 
-// gates contains the gates in order, each with the occurrences that need not pass it. The
-// first gate that skips an occurrence decides. A gate that holds it does not: a later gate
-// may still skip it, or hold it for something else.
-var gates = []struct {
+// gate is a check, and the occurrences that need not pass it.
+type gate struct {
 	check  func(*check) Decision
 	exempt origin
-}{
+}
+
+// jobGates have the same result for all occurrences of a job that are due. They come first:
+// then catchup= selects the occurrences that pass the others.
+var jobGates = []gate{
 	{(*check).mayRunHere, forced},
 	{(*check).held, 0},
 	{(*check).userMayRun, 0},
 	{(*check).paused, forced},
 	{(*check).breaker, forced | manual | attempt | waitingBackfill},
 	{(*check).ranInPeriod, forced | manual | attempt},
+}
 
+// gates contains all gates in order. The first gate that skips an occurrence decides. A gate
+// that holds it does not: a later gate may still skip it, or hold it for something else.
+var gates = slices.Concat(jobGates, []gate{
 	{(*check).liveInPeriod, forced | waitingManual | attempt},
 	{(*check).oncePer, forced | manual | backfill},
 	{(*check).deadline, forced | manual | backfill},
@@ -124,25 +131,20 @@ var gates = []struct {
 	{(*check).instances, forced | waiting | handedOver},
 	{(*check).flood, forced | waiting},
 	{(*check).overlap, forced | handedOver},
-}
-
-// ofJob is the number of gates that have the same result for all occurrences of a job
-// that are due. They come first: then catchup= selects the occurrences that pass the
-// others.
-const ofJob = 6
+})
 
 // Decide passes an occurrence through all gates.
-func Decide(h *Host, o *Occurrence) Decision { return walk(h, o, len(gates)) }
+func Decide(h *Host, o *Occurrence) Decision { return walk(h, o, gates) }
 
 // DecideAll passes all occurrences of a job that are due through the gates that have the
 // same result for each of them.
-func DecideAll(h *Host, o *Occurrence) Decision { return walk(h, o, ofJob) }
+func DecideAll(h *Host, o *Occurrence) Decision { return walk(h, o, jobGates) }
 
-func walk(h *Host, o *Occurrence, n int) Decision {
+func walk(h *Host, o *Occurrence, gates []gate) Decision {
 	c := &h.check
 	*c = check{Host: h, Occurrence: o, who: o.origin(), runs: live.OfUser(h.ByJob[o.ID], o.User())}
 	decision := Decision{Do: job.DecideRun}
-	for _, g := range gates[:n] {
+	for _, g := range gates {
 		if c.who&g.exempt != 0 {
 			continue
 		}
