@@ -168,7 +168,8 @@ func (e *Engine) host() *gate.Host {
 	return &e.gates
 }
 
-// judge returns the decision on an occurrence without acting on it.
+// judge returns the decision on an occurrence, which the caller carries out. First it updates
+// what the decision depends on: it starts a queued run of the job, and repairs the job's pause and breaker.
 func (e *Engine) judge(o *gate.Occurrence) gate.Decision {
 	if o.Run == nil { // a queued run of the job comes first
 		e.startNextOf(o.ID)

@@ -7,32 +7,38 @@
 // year of jobs, suspends, clock steps, reloads and crashes can therefore be replayed
 // from one seed in seconds.
 //
-//	Step: 1 readClock  a clock that was set back by a minute or more begins an era
-//	      2 take       answers of the ring; events: Load, Started, Ended, Checked, requests
-//	      3 settle     checks the runs and jobs that loads affect, some in each step
-//	      4 expire     timers: timeout, kill, retry, wait, parents, max-late, expect
-//	      5 dispatch   assigns free slots to waiting runs
-//	      6 fire       agenda and delay= -> due occurrences -> decideDue
-//	      7 fill       backfills; dispatch again
-//	      startNext, after 2, 4 and 7: the next in the queue of a job that lost a run
+//	Step: 1 readClock      a clock that was set back by a minute or more begins an era
+//	      2 take           answers of the ring; events: Load, Started, Ended, Checked, requests
+//	      3 startOnHost    on=resume and on=clock
+//	      4 settle         checks the runs and jobs that loads affect, some in each step
+//	      5 expire         timers: timeout, kill, retry, wait, parents, watchdog, max-late, max-run, expect
+//	      6 dispatch       assigns free slots to waiting runs
+//	      7 checkBlackout  reports to the ring when a blackout of the host begins or ends
+//	      8 fire           agenda and delay= -> due occurrences -> decideDue
+//	      9 fill           backfills; dispatch again
+//	     10 preempt        stops preemptible runs whose slots a run with preempt needs
+//	      startNext, in 2, after 5 and before 10: the next in the queue of a job that lost a run
 //
 //	occurrence  of the clock, a period, a boot, on=, a request, a backfill or the ring (Due -> Permit; or Deny -> skip)
 //	     |
-//	   judge    package gate: host, user, pause, breaker=, period | catchup= | period, once-per=, deadline=,
+//	   judge    package gate: host, held, user, pause, breaker=, period | catchup= | period, once-per=, deadline=,
 //	     |      hours, delay, jitter= of what is caught up, max-instances=, number of waiting runs, overlap= -> skip | hold | run
 //	   admit    makes the run: hold, or pass
 //	     |
-//	    run     pass: if= -> after= -> slots -> fencing token -> start; each of them can hold or drop it
+//	    run     pass: load= etc. -> if= -> after= -> slots -> fencing token -> start; each can hold or drop it
 //	            hold: queued or waiting (job.WaitsOn); later goOn -> judge -> hold | pass | dropped
 //	     |      decided -> running
 //	   ended    live.Judge -> stamp -> remove -> conclude: retry | enter (summary) -> follow
+//	     |
+//	   retry    for retry=, if-lost=rerun or a preempted run: makes the run of the next attempt, which waits until goOn
 //
 // The installed jobs are a catalog.Catalog, which each Load replaces (load.go); package
 // install finds what a load changes, and restore.go continues the runs of the daemon
 // before. Whatever its source, an occurrence becomes a run in decide.go, by the rules of
 // package gate; period.go has the stamps of periods, delay.go plans what delay= starts, and
 // events.go starts the jobs of other events in on=. Now it passes the gates of a run one
-// after the other (gates.go): the command of if=, the jobs in after= (depend.go) and slots.
+// after the other (gates.go): the conditions of the host (load=, need-memory= and others), the
+// command of if=, the jobs in after= (depend.go), slots and the fencing token.
 // finish.go handles its end and its stop: stamp, verdict, and in conclude.go the next
 // attempt, the summary with the breaker, the notifications (notice.go), and the jobs that
 // wait for it or start on it (follow in depend.go). A dead letter that is run again
