@@ -68,7 +68,7 @@ modules: ## download the Go modules of the programs, the tests and their tools, 
 	$(RETRY) "download actionlint" $(GO) run $(ACTIONLINT) -version
 
 test: modules build ## all that must pass: linters, tests, the race detector, booted machines, which mostly wait
-	@echo "testing for a quarter of an hour on two cores; each part says what came of it when all of it is done"
+	@echo "testing for about 8 minutes on two cores; each part says what came of it when all of it is done"
 	$(MAKE) --output-sync=target -j3 programs machines lint
 
 programs: tests
@@ -125,7 +125,7 @@ crash: build ## kill -9 of a busy daemon at CRASHES random points, without a ser
 ring: build ## five daemons on networks that are cut for minutes, in both modes (root, nft, iproute2)
 	CRONRING_LONG=1 $(GO) test ./cmd/cronringd -run '$(RINGS)' -count=1 -timeout 1h -v
 
-chaos: ## faults done to rings of five hosts, judged by what their jobs wrote: FAULT=kill MODE=strict for some alone (root, nft, iproute2, cc; 40 minutes)
+chaos: ## faults done to rings of five hosts, judged by what their jobs wrote: FAULT=kill MODE=strict for some alone (root, nft, iproute2, cc; 25 minutes)
 	CRONRING_LONG=1 $(GO) test ./cmd/cronringd -run '^TestChaos$$/$(MODE)/$(FAULT)' -count=1 -timeout 2h -v
 
 attacks: ## an ordinary user attacks a booted host: delays of root's jobs, against their limits (root, mmdebstrap, an idle machine)
