@@ -1,5 +1,5 @@
-// Package daemon owns the loop: the one goroutine that steps the engine, commits its decisions and
-// then performs them.
+// Package daemon owns the main loop of cronringd, one goroutine that steps the scheduler (package
+// engine), stores its decisions and then performs them.
 //
 // A step is: read the clock once, Step, Commit (one transaction), publish an
 // immutable view, perform the acts in order, set the alarm to Wake. Acts only

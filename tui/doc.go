@@ -1,4 +1,3 @@
-// Package tui owns the terminal of the dashboard: it reads keys, sends the requests
-// of screens to the daemon, and writes frames. No other package uses Bubble Tea or
-// Lip Gloss.
+// Package tui owns the main loop of the dashboard, which reads keys, sends the requests of screens
+// to the daemon, and draws on the terminal. No other package uses Bubble Tea or Lip Gloss.
 package tui

@@ -1,5 +1,5 @@
-// Package engine owns every decision: which occurrences run, which are skipped and
-// why, and which runs wait, are retried, stopped or caught up.
+// Package engine owns the scheduler, which decides without any input or output which occurrences
+// run, which are skipped and why, and which runs wait, are retried, stopped or caught up.
 //
 // Its main method is Step. Step takes one reading of the clocks and the events since
 // the last step, and returns effects: first facts to store, then operations to carry

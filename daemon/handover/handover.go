@@ -1,5 +1,6 @@
-// Package handover owns the state that a daemon leaves to its successor when it executes its program
-// again.
+// Package handover owns the state that the daemon keeps while it replaces its own program, for
+// instance in an upgrade. Package handed has the part about a running job, which also survives a
+// crash.
 package handover
 
 import (

@@ -1,4 +1,5 @@
-// Package hub owns the distribution of events and of the newest output of live runs to subscribers.
+// Package hub owns the fan-out of events and of the output of live runs to the clients of the
+// control socket that follow them.
 package hub
 
 import (

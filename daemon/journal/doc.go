@@ -1,6 +1,7 @@
-// Package journal owns how what happens is written down outside the history: cron's own log lines
-// in the words that log watchers expect, the output and results of jobs, and the daemon's own log.
-// It writes to systemd's journal with fields, to a syslog daemon, or to standard output.
+// Package journal owns the format of log entries, and their way to systemd's journal with fields,
+// to a syslog daemon or to standard output. The entries are cron's own log lines in the words that
+// log watchers expect, the output and results of jobs, and the daemon's own log. Package runlog
+// orders them and limits those of a user.
 //
 // An entry of the journal has, beside MESSAGE, PRIORITY, SYSLOG_FACILITY=9
 // (cron), SYSLOG_IDENTIFIER and SYSLOG_PID, what is known of

@@ -1,5 +1,6 @@
-// Package othercron owns the agreement between the crons of a host: the lock that lets only one of them
-// run, the marks of a boot, and until when another one ran.
+// Package othercron owns the files shared with other crons of the host, such as Debian's, so that
+// only one of them runs at a time and no @reboot entry runs twice after a boot. When cronring
+// replaces another cron, a file also has the time until which that one ran.
 package othercron
 
 import (

@@ -1,5 +1,6 @@
-// Package ownsocket owns the socket of a program that answers requests of its own user only, and
-// that leaves no files.
+// Package ownsocket owns the control socket of a program that takes the place of the daemon for one
+// user, such as cronring demo. The socket is abstract, so it leaves no file, and it is closed when
+// the user's dashboard ends.
 package ownsocket
 
 import (

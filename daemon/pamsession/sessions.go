@@ -1,4 +1,5 @@
-// Package pamsession owns starting jobs in sessions that PAM opens, through systemd.
+// Package pamsession owns the choice which jobs start in PAM sessions, and starting them there for
+// package spawn. Package session has the calls of systemd for this.
 package pamsession
 
 import (

@@ -1,5 +1,5 @@
-// Package recorder owns writing the facts of the loop to the history: in order, in parts that do not
-// delay starts, and later if the store fails.
+// Package recorder owns the queue of records and output that the loop writes to the history. It
+// writes them in order, in parts that do not delay starts, and later if the store fails.
 package recorder
 
 import (

@@ -1,5 +1,6 @@
-// Package runlog owns what the daemon writes into the log: the output of jobs as complete lines,
-// records about jobs in words, and the daemon's own messages, each within the limits of its user.
+// Package runlog owns the queue of what the daemon sends to the log through package journal, in
+// order and within a limit for each user. It has the output of jobs as complete lines, records
+// about jobs in words, and the daemon's own messages.
 package runlog
 
 import (

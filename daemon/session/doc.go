@@ -1,6 +1,6 @@
-// Package session owns jobs that run in a PAM session of their user: each in a
-// transient unit of systemd, whose PAMName= opens the session and, with it,
-// decides whether the account may run anything at all.
+// Package session owns the calls of systemd that start, signal and observe a job in a PAM session
+// of its user. Each job has a transient unit, whose PAMName= opens the session and, with it,
+// decides whether the account may run anything at all. Package pamsession chooses the jobs.
 //
 // systemd starts not the job's shell but a helper, which is the daemon's own
 // program calling Become. It receives the job's command, environment and

@@ -1,3 +1,3 @@
-// Package store owns history: every decision, run and output, and what a
-// restart must know, in one SQLite database in the daemon's state directory.
+// Package store owns the history, which has every decision, every run with its output, and the
+// state that a restarted daemon needs. It is one SQLite database in the daemon's state directory.
 package store

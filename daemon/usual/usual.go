@@ -1,4 +1,5 @@
-// Package usual owns which duration of a run is unusual for its job.
+// Package usual owns the check whether a run took unusually long or short, compared with earlier
+// runs of its job.
 package usual
 
 import (

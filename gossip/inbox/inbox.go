@@ -1,5 +1,6 @@
-// Package inbox owns what memberlist reports to a member: messages, which it collects for the
-// goroutine of the member, and lines of its log.
+// Package inbox owns the queue of messages from memberlist's callbacks and from the daemon, which
+// the goroutine of the ring (package gossip) empties. It discards messages of memberlist that are
+// out of date.
 package inbox
 
 import (

@@ -1,5 +1,6 @@
-// Package custom owns the commands of the user's settings: their placeholders, and how a shell gets
-// the values, which other users chose, as data.
+// Package custom owns the shell commands that users add to the dashboard in their settings, with a
+// key and placeholders. The values of placeholders may be chosen by other users, so a shell gets
+// them as data.
 package custom
 
 import (

@@ -1,5 +1,5 @@
-// Package find owns fuzzy search: it returns the texts that a pattern could mean, best first, and
-// their matching letters.
+// Package find owns the algorithm of fuzzy search, which compares any texts with a pattern. It
+// returns those that the pattern could mean, best first, and their matching letters.
 package find
 
 import (

@@ -1,5 +1,5 @@
-// Package finder owns the search for a text that is typed into the finder: it returns commands, custom
-// commands, jobs, screens, files, hosts, views and recent commands, the best match first.
+// Package finder owns the entries of the dashboard's finder, such as commands, jobs, screens, files
+// and hosts, in the order in which they match what is typed. Package find compares the texts.
 package finder
 
 import (

@@ -1,5 +1,5 @@
-// Package jobinfo owns the details of one job: what the daemon reports about it, and
-// how that is drawn beside lists and in tabs.
+// Package jobinfo owns the details of a job that several screens show, which it requests from the
+// daemon and draws beside a list or in a tab.
 package jobinfo
 
 import (

@@ -1,7 +1,7 @@
-// Package nocolor owns the environment while packages are initialised: it sets NO_COLOR so that Lip
-// Gloss skips its colour detection. For a default printer that cronring does not use, Lip Gloss
-// determines how many colours the terminal has; in tmux it starts another program for that and
-// waits for it, even for commands that print nothing with it.
+// Package nocolor owns a workaround for the slow colour detection of Lip Gloss, which it prevents
+// by setting NO_COLOR while packages are initialised. For a default printer that cronring does not
+// use, Lip Gloss determines how many colours the terminal has; in tmux it starts another program
+// for that and waits for it, even for commands that print nothing with it.
 //
 // Go initialises packages in the order of their import paths, as far as dependencies allow. This
 // package needs only os, and precedes os/exec, on which Lip Gloss depends. The package tui is

@@ -1,5 +1,5 @@
-// Package page owns text on the screen: paragraphs that wrap and scroll, headings,
-// input lines, and numbers as words.
+// Package page owns the layout of text on screens, such as paragraphs that wrap and scroll,
+// headings, input lines, key hints and numbers.
 package page
 
 import (

@@ -1,4 +1,4 @@
-// Package call owns one request to the daemon: who sends it, what it asks for, what of the
-// engine's view and of the history its sender may see, and how the answer is sent. It limits the
-// memory and the processors that the requests of a user take.
+// Package call owns the context in which each handler of the control socket answers a request, with
+// the caller, its arguments and permissions, and the answer. It limits the memory and the
+// processors that the requests of a user take.
 package call

@@ -1,3 +1,3 @@
-// Package handed owns what one daemon leaves to the next about its running jobs: what
-// it passes over exec, and the files that remain after a crash.
+// Package handed owns the description of a running job for the next daemon, which receives it from
+// the daemon before it (package handover) or, after a crash, reads it from files.
 package handed
