@@ -60,7 +60,7 @@ type reader struct {
 func (w *world) reader(s *Server, uid uint32) *reader {
 	w.t.Helper()
 	r := &reader{t: w.t, w: w, s: s, uid: uid, rows: map[job.ID]api.Row{}}
-	name, _ := accountName(uid)
+	name, _ := users.Name(uid)
 	p := call.Peer{UID: uid, Name: name, Admin: s.keeps(uid)}
 	if w.grant != nil {
 		p.Grant = w.grant(context.Background(), name)
@@ -182,7 +182,7 @@ func (w *world) rowOf(st jobstate.Numbered) api.Row {
 
 // call returns the request of a user.
 func (w *world) call(s *Server, uid uint32) *call.Call {
-	name, _ := accountName(uid)
+	name, _ := users.Name(uid)
 	return &call.Call{Peer: call.Peer{UID: uid, Name: name, Admin: s.keeps(uid)}, View: w.View(), Now: w.Now().UTC()}
 }
 

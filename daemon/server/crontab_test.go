@@ -1,11 +1,9 @@
 package server
 
 import (
-	"context"
 	"encoding/json"
 	"maps"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,114 +11,56 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
-	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine/event"
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/daemon/store"
 )
 
-// people are the accounts of the tests, as a host would find them.
-type people struct{}
-
-func (people) Find(_ context.Context, name string) (account.Account, error) {
-	for _, uid := range []uint32{0, annUID, bobUID, selfUID} {
-		if known, _ := accountName(uid); known == name {
-			return account.Account{Name: name, UID: uid, GID: uid}, nil
-		}
-	}
-	return account.Account{}, &account.UnknownError{Name: name}
-}
-
-// host adds crontabs below a directory of the test to a world.
-type host struct {
-	*world
-	places spool.Paths
-}
-
-func newHost(t *testing.T, w *world) *host {
+// addCrontabs gives a world users' crontabs below a directory of the test.
+func addCrontabs(t *testing.T, w *world) spool.Paths {
 	t.Helper()
-	hosttest.Root(t, "only root can give tables to accounts")
+	hosttest.Root(t, "only root can give crontabs to users")
 	history, err := store.Open(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { history.Close() })
-	h := &host{world: w}
-	thisHost := spool.Host{Family: crontab.Debian, Zone: time.UTC}
-	h.places = thisHost.Paths(t.TempDir())
-	w.crontabs = &Crontabs{
-		Host: thisHost, Paths: h.places, Accounts: people{}, Revisions: history, Version: "1.2.3",
-	}
-	return h
+	host := spool.Host{Family: crontab.Debian, Zone: time.UTC}
+	w.crontabs = &Crontabs{Host: host, Paths: host.Paths(t.TempDir()), Accounts: users, Revisions: history, Version: "1.2.3"}
+	return w.crontabs.Paths
 }
 
-// ask sends a request as an account and reads the answer into document.
-func (h *host) ask(uid uint32, method, path, body string, document any) (int, *api.Error) {
-	h.t.Helper()
-	path, query, _ := strings.Cut(path, "?")
-	status, text := h.walk(uid, method, path, walked{query: query, body: body})
-	if status != http.StatusOK {
-		var e api.Error
-		if err := json.Unmarshal([]byte(text), &e); err != nil {
-			h.t.Fatalf("%s %s: %s", method, path, text)
-		}
-		return status, &e
-	}
-	if document != nil {
-		if err := json.Unmarshal([]byte(text), document); err != nil {
-			h.t.Fatalf("%s %s: %v: %s", method, path, err, text)
-		}
-	}
-	return status, nil
-}
-
-func (h *host) install(uid uint32, user, text string) (api.Installed, *api.Error) {
-	h.t.Helper()
-	request, err := json.Marshal(api.InstallRequest{User: user, File: "-", Text: []byte(text)})
+// installAnns installs a crontab for ann. Revision 1 is the state without a crontab.
+func installAnns(w *world, text string) {
+	w.t.Helper()
+	request, err := json.Marshal(api.InstallRequest{File: "-", Text: []byte(text)})
 	if err != nil {
-		h.t.Fatal(err)
+		w.t.Fatal(err)
 	}
-	var done api.Installed
-	_, refusal := h.ask(uid, "POST", "/v1/crontab/install", string(request), &done)
-	return done, refusal
+	if _, status := asked[api.Installed](w, annUID, "POST", "/v1/crontab/install", "", string(request)); status != http.StatusOK {
+		w.t.Fatalf("status %d", status)
+	}
 }
 
-// file writes a crontab below the test's root and returns its path.
-func (h *host) file(path, text string, mode os.FileMode) string {
-	h.t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		h.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), mode); err != nil {
-		h.t.Fatal(err)
-	}
-	if err := os.Chmod(path, mode); err != nil {
-		h.t.Fatal(err)
-	}
-	return path
-}
-
-// annsCrontab installs a crontab with a secret for ann; revision 1 is the state without a crontab.
+// annsCrontab installs a crontab with a secret for ann.
 func annsCrontab(t *testing.T, w *world) {
-	h := newHost(t, w)
-	if _, e := h.install(annUID, "", "* * * * * ann-secret\n"); e != nil {
-		t.Fatal(e)
-	}
+	addCrontabs(t, w)
+	installAnns(w, "* * * * * ann-secret\n")
 }
 
 // The status reports what a user must not do, with the same rules as the requests themselves.
 func TestStatusTellsWhatIsDenied(t *testing.T) {
-	h := newHost(t, newWorld(t, annsTable))
-	if _, e := h.install(annUID, "", "#@ name=own\n* * * * * true\n"); e != nil {
-		t.Fatal(e)
-	}
-	file, _ := crontab.Parse(filepath.Join(h.places.Users, "ann"), "#@ name=own\n* * * * * true\n", crontab.Config{Owner: "ann", Zone: time.LoadLocation})
+	w := newWorld(t, annsTable)
+	paths := addCrontabs(t, w)
+	installAnns(w, "#@ name=own\n* * * * * true\n")
+	file, _ := crontab.Parse(filepath.Join(paths.Users, "ann"), "#@ name=own\n* * * * * true\n", crontab.Config{Owner: "ann", Zone: time.LoadLocation})
 	system, _ := crontab.Parse("/etc/cron.d/etl", annsTable, crontab.Config{Format: crontab.System, Zone: time.LoadLocation})
-	h.Step(event.Load{Crontabs: []*crontab.File{system, file}})
-	h.file(h.places.Deny, "bob\n", 0o644)
+	w.Step(event.Load{Crontabs: []*crontab.File{system, file}})
+	filetest.Write(t, paths.Deny, "bob\n", 0o644)
 	for _, tc := range []struct {
 		uid   uint32
 		may   []string
@@ -131,23 +71,22 @@ func TestStatusTellsWhatIsDenied(t *testing.T) {
 		{bobUID, nil, map[job.ID]bool{"bob-job": true}},
 		{noneUID, nil, map[job.ID]bool{}},
 	} {
-		var st api.Status
-		h.ask(tc.uid, "GET", "/v1/status", "", &st)
+		st, _ := asked[api.Status](w, tc.uid, "GET", "/v1/status", "", "")
 		for name, why := range map[string]string{"reload": st.Denied.Reload, "entries": st.Denied.Entries, "crontab": st.Denied.Crontab} {
 			if may := slices.Contains(tc.may, name); may != (why == "") {
 				t.Errorf("uid %d: %s is denied for %q, may is %t", tc.uid, name, why, may)
 			}
 		}
-		if _, e := h.ask(tc.uid, "GET", "/v1/file", "", nil); (e == nil) != (st.Denied.Crontab == "") {
-			t.Errorf("uid %d: its own table is answered with %v, and it was told %q", tc.uid, e, st.Denied.Crontab)
+		if status, _ := w.walk(tc.uid, "GET", "/v1/file", walked{}); (status == http.StatusOK) != (st.Denied.Crontab == "") {
+			t.Errorf("uid %d: its own table is answered with %d, and it was told %q", tc.uid, status, st.Denied.Crontab)
 		}
-		if _, e := h.ask(tc.uid, "GET", "/v1/file?file=/etc/cron.d/etl", "", nil); (e != nil && e.Kind == api.NotAllowed) != (st.Denied.Entries != "") {
-			t.Errorf("uid %d: another table is answered with %v, and it was told %q", tc.uid, e, st.Denied.Entries)
+		if status, _ := w.walk(tc.uid, "GET", "/v1/file", walked{query: "file=/etc/cron.d/etl"}); (status == http.StatusForbidden) != (st.Denied.Entries != "") {
+			t.Errorf("uid %d: another table is answered with %d, and it was told %q", tc.uid, status, st.Denied.Entries)
 		}
-		if _, e := h.ask(tc.uid, "POST", "/v1/reload", "", nil); (e != nil) != (st.Denied.Reload != "") {
-			t.Errorf("uid %d: a reload is answered with %v, and it was told %q", tc.uid, e, st.Denied.Reload)
+		if status, _ := w.walk(tc.uid, "POST", "/v1/reload", walked{}); (status != http.StatusOK) != (st.Denied.Reload != "") {
+			t.Errorf("uid %d: a reload is answered with %d, and it was told %q", tc.uid, status, st.Denied.Reload)
 		}
-		r := h.reader(h.server(), tc.uid)
+		r := w.reader(w.server(), tc.uid)
 		r.round()
 		fixed := map[job.ID]bool{}
 		for id, row := range r.rows {
@@ -176,11 +115,12 @@ func TestInventedHostHasNoCrontabs(t *testing.T) {
 // text, and no caller can write another word into it.
 func TestAuditHasTheVerb(t *testing.T) {
 	for verb, want := range map[string]string{"": "edit", "set": "set", "add": "add", "rm": "rm", "apply": "apply", "reload": "edit"} {
-		h := newHost(t, newWorld(t, annsTable))
-		if _, status := asked[api.Installed](h.world, annUID, "POST", "/v1/file/install", "", `{"user":"ann","text":"Iwo=","verb":"`+verb+`"}`); status != http.StatusOK {
+		w := newWorld(t, annsTable)
+		addCrontabs(t, w)
+		if _, status := asked[api.Installed](w, annUID, "POST", "/v1/file/install", "", `{"user":"ann","text":"Iwo=","verb":"`+verb+`"}`); status != http.StatusOK {
 			t.Fatalf("%q: status %d", verb, status)
 		}
-		acts := h.Audited()
+		acts := w.Audited()
 		if len(acts) != 1 || acts[0].What != want {
 			t.Errorf("%q: the audit log has %+v, want %s", verb, acts, want)
 		}

@@ -199,7 +199,7 @@ func checkAudit(t *testing.T, acts []job.Action, r route, uid uint32, status int
 	if got := len(acts) > 0; got != (done || refused) {
 		t.Fatalf("status %d, audit log: %+v", status, acts)
 	}
-	name, _ := accountName(uid)
+	name, _ := users.Name(uid)
 	for _, a := range acts {
 		share := ""
 		if !strings.Contains("root cronring", cmp.Or(name, "none")) {
@@ -232,7 +232,7 @@ func (w *world) walk(uid uint32, method, path string, q walked) (int, string) {
 func (w *world) walkOn(s *Server, uid uint32, method, path string, q walked) (int, string) {
 	r := httptest.NewRequest(method, path+"?"+q.query, strings.NewReader(q.body))
 	r = r.WithContext(call.WithPeer(r.Context(), func() call.Peer {
-		name, _ := accountName(uid)
+		name, _ := users.Name(uid)
 		return call.Peer{UID: uid, Name: name, Admin: s.keeps(uid)}
 	}, func() int { return 0 }))
 	ctx, cancel := context.WithCancel(r.Context())

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronring/cronring/daemon/account/accounttest"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/hosttest"
@@ -80,12 +81,7 @@ var selfUID, caller = func() (uint32, string) {
 	return 20003, "root"
 }()
 
-func accountName(uid uint32) (string, error) {
-	if name, ok := map[uint32]string{0: "root", annUID: "ann", bobUID: "bob", selfUID: "cronring"}[uid]; ok {
-		return name, nil
-	}
-	return "", errors.New("no such uid")
-}
+var users = accounttest.Users{"root": 0, "ann": annUID, "bob": bobUID, "cronring": int(selfUID)}
 
 const patience = hosttest.Patience
 
@@ -127,7 +123,7 @@ func (w *world) server() *Server { return w.serverOf(w) }
 func (w *world) serverOf(s Store) *Server {
 	return New(Options{
 		Backend: w, Store: s, Now: w.Now,
-		SelfUID: selfUID, Account: accountName, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		SelfUID: selfUID, Account: users.Name, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		Crontabs: w.crontabs, Grant: w.grant, Exists: func(_ context.Context, user string) bool { return user != "nosuch" },
 	})
 }

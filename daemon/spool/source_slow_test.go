@@ -9,18 +9,19 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/account/accounttest"
 )
 
 // slowService finds every user, after a delay.
 type slowService struct {
-	people
+	accounttest.Users
 	takes time.Duration
 }
 
 func (s slowService) Find(ctx context.Context, name string) (account.Account, error) {
 	select {
 	case <-time.After(s.takes):
-		return s.people.Find(ctx, name)
+		return s.Users.Find(ctx, name)
 	case <-ctx.Done():
 		return account.Account{}, ctx.Err()
 	}
@@ -33,7 +34,7 @@ func TestScanAsksASlowServiceForManyAtOnce(t *testing.T) {
 	const users = 50
 	for i := range users {
 		name := fmt.Sprintf("user%d", i)
-		h.people[name] = 5000 + i
+		h.users[name] = 5000 + i
 		h.write(h.user(name), "* * * * * true\n", 0o600, 5000+i)
 	}
 	for _, c := range []struct {
@@ -42,7 +43,7 @@ func TestScanAsksASlowServiceForManyAtOnce(t *testing.T) {
 	}{{500 * time.Millisecond, 1 + users}, {time.Hour, 1}} {
 		synctest.Test(t, func(t *testing.T) {
 			o := h.options()
-			o.Accounts = slowService{h.people, c.takes}
+			o.Accounts = slowService{h.users, c.takes}
 			before := time.Now()
 			s := OpenSource(o).Scan(t.Context())
 			if took := time.Since(before); took > patience {
@@ -60,7 +61,7 @@ func TestScanAsksASlowServiceForManyAtOnce(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) { // too slow for all of them in one scan, and nothing is remembered
 		o := h.options()
-		o.Accounts = slowService{h.people, 2 * time.Second}
+		o.Accounts = slowService{h.users, 2 * time.Second}
 		s := OpenSource(o)
 		for range 3 {
 			s.Scan(t.Context())
@@ -70,7 +71,7 @@ func TestScanAsksASlowServiceForManyAtOnce(t *testing.T) {
 			t.Errorf("after four scans there are %d tables, want %d", n, 1+users)
 		}
 	})
-	delete(h.people, "user0")
+	delete(h.users, "user0")
 	o := h.options()
 	for _, r := range OpenSource(o).Scan(t.Context()).Refused {
 		if r.Code != CodeOrphan {

@@ -330,23 +330,23 @@ func TestSourceAsksForOrphansAgain(t *testing.T) {
 	h.write(h.user("zoe"), goodUser, 0o600, 54999)
 	r := h.open()
 	r.scan().refused("zoe: ORPHAN")
-	h.people["zoe"] = 54999
+	h.users["zoe"] = 54999
 	r.scan().expect("=zoe", "zoe loaded")
 
-	h.people["zoe"] = errors.New("the directory does not answer")
+	h.users["zoe"] = errors.New("the directory does not answer")
 	r.scan().expect("=zoe")
 	r.refused()
 
-	h.people["zoe"] = 54998 // a new number: the file belongs to a different user now
+	h.users["zoe"] = 54998 // a new number: the file belongs to a different user now
 	r.scan().refused("zoe: WRONG FILE OWNER (kept)")
-	delete(h.people, "zoe")
+	delete(h.users, "zoe")
 	r.scan().expect("zoe gone", "zoe refused")
 	r.refused("zoe: ORPHAN")
-	h.people["zoe"] = 54999
+	h.users["zoe"] = 54999
 	r.scan().expect("=zoe", "zoe loaded")
 
 	h.write(h.user("yan"), goodUser, 0o600, 54997)
-	h.people["yan"] = errors.New("the directory does not answer")
+	h.users["yan"] = errors.New("the directory does not answer")
 	r.scan()
 	if len(r.Refused) != 1 || !strings.Contains(r.Refused[0].Why, "does not answer") {
 		t.Errorf("refused %+v; want the directory's trouble", r.Refused)

@@ -67,7 +67,7 @@ func (h *crontabDirs) makeRows(root string) {
 			continue
 		}
 		name := fmt.Sprintf("row%02d", i)
-		h.people[name] = bobUID
+		h.users[name] = bobUID
 		passwd += fmt.Sprintf("%s:x:%d:100::/:/bin/sh\n", name, bobUID)
 		h.write(h.user(name), goodUser, 0o600, bobUID)
 		row.make(h.aside(root, name+"-user"), h.user(name), bobUID)

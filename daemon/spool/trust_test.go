@@ -1,7 +1,6 @@
 package spool
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"os"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/account/accounttest"
 	"github.com/cronring/cronring/daemon/hosttest"
 )
 
@@ -22,19 +22,6 @@ const (
 	bobUID = 54321
 	eveUID = 54322
 )
-
-// people are accounts by name; an error stands for a service that is down.
-type people map[string]any
-
-func (p people) Find(_ context.Context, name string) (account.Account, error) {
-	switch who := p[name].(type) {
-	case int:
-		return account.Account{Name: name, UID: uint32(who), GID: uint32(who)}, nil
-	case error:
-		return account.Account{}, who
-	}
-	return account.Account{}, &account.UnknownError{Name: name}
-}
 
 // needRoot skips a test of owners, which only root can give away.
 func needRoot(t testing.TB) {
@@ -47,12 +34,12 @@ type crontabDirs struct {
 	testing.TB
 	family crontab.Family
 	places Paths
-	people people
+	users  accounttest.Users
 }
 
 func newCrontabDirs(t testing.TB, family crontab.Family) *crontabDirs {
 	t.Helper()
-	h := &crontabDirs{t, family, Host{Family: family}.Paths(t.TempDir()), people{"root": 0, "bob": bobUID, "eve": eveUID}}
+	h := &crontabDirs{t, family, Host{Family: family}.Paths(t.TempDir()), accounttest.Users{"root": 0, "bob": bobUID, "eve": eveUID}}
 	for _, dir := range []string{h.places.CronD, h.places.Users} {
 		h.must(os.MkdirAll(dir, 0o755))
 	}
@@ -68,7 +55,7 @@ func (h *crontabDirs) must(err error) {
 
 func (h *crontabDirs) options() SourceOptions {
 	return SourceOptions{
-		Host: Host{Family: h.family, Account: "root", Root: true}, Paths: h.places, Accounts: h.people,
+		Host: Host{Family: h.family, Account: "root", Root: true}, Paths: h.places, Accounts: h.users,
 		AnacronInstalled: func() bool { return false },
 	}
 }

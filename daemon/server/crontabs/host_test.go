@@ -3,7 +3,6 @@ package crontabs
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -14,7 +13,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
-	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/account/accounttest"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/engine/view"
@@ -46,24 +45,7 @@ const ( // uids of the users in the tests
 	noneUID = 20004 // no user
 )
 
-func accountName(uid uint32) (string, error) {
-	if name, ok := map[uint32]string{0: "root", annUID: "ann", bobUID: "bob", selfUID: "cronring"}[uid]; ok {
-		return name, nil
-	}
-	return "", errors.New("no such uid")
-}
-
-// people are the accounts of the tests, as a host would find them.
-type people struct{}
-
-func (people) Find(_ context.Context, name string) (account.Account, error) {
-	for _, uid := range []uint32{0, annUID, bobUID, selfUID} {
-		if known, _ := accountName(uid); known == name {
-			return account.Account{Name: name, UID: uid, GID: uid}, nil
-		}
-	}
-	return account.Account{}, &account.UnknownError{Name: name}
-}
+var users = accounttest.Users{"root": 0, "ann": annUID, "bob": bobUID, "cronring": selfUID}
 
 // host has crontabs below a directory of the test, and loads nothing by itself.
 type host struct {
@@ -91,7 +73,7 @@ func newHost(t *testing.T) *host {
 	thisHost := spool.Host{Family: crontab.Debian, Zone: time.UTC}
 	h.places = thisHost.Paths(t.TempDir())
 	h.crontabs = &Options{
-		Host: thisHost, Paths: h.places, Accounts: people{}, Revisions: history, Version: "1.2.3",
+		Host: thisHost, Paths: h.places, Accounts: users, Revisions: history, Version: "1.2.3",
 		Note: func(pid int, who, word, text string) {
 			h.mu.Lock()
 			defer h.mu.Unlock()
@@ -112,7 +94,7 @@ func (h *host) Diagnostics() []crontab.Diagnostic { return h.diagnostics }
 
 func (h *host) Refused() []spool.Refusal { return h.refused }
 
-func (h *host) editor() *Editor { return New(h.crontabs, h, accountName) }
+func (h *host) editor() *Editor { return New(h.crontabs, h, users.Name) }
 
 // lines returns the log, and empties it.
 func (h *host) lines() string {
@@ -126,7 +108,7 @@ func (h *host) lines() string {
 // walk sends a request as a user, and returns the answer. The path can have a query.
 func (h *host) walk(ctx context.Context, ed *Editor, uid uint32, method, path, body string) (int, string) {
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
-	name, _ := accountName(uid)
+	name, _ := users.Name(uid)
 	peer := call.Peer{UID: uid, Name: name, Admin: uid == 0 || uid == selfUID}
 	r = r.WithContext(call.WithPeer(ctx, func() call.Peer { return peer }, func() int { return 0 }))
 	w := httptest.NewRecorder()
@@ -185,9 +167,6 @@ func (h *host) crontab(uid uint32, query string) api.Crontab {
 func (h *host) file(path, text string, mode os.FileMode) string {
 	h.t.Helper()
 	filetest.Write(h.t, path, text, mode)
-	if err := os.Chmod(path, mode); err != nil {
-		h.t.Fatal(err)
-	}
 	return path
 }
 

@@ -41,7 +41,7 @@ func TestCrontabBeyondTheLimitIsRejected(t *testing.T) {
 
 	// What was there before the limit stays, is shown, and may shrink, but not
 	// come back.
-	who, _ := people{}.Find(t.Context(), "ann")
+	who, _ := users.Find(t.Context(), "ann")
 	if err := spool.Install(h.places, who, large); err != nil {
 		t.Fatal(err)
 	}
