@@ -1,6 +1,7 @@
 package rendezvous
 
 import (
+	"hash/fnv"
 	"math/bits"
 	"slices"
 	"strings"
@@ -55,11 +56,9 @@ func NewNode(id string, weight Weight) Node {
 
 // Key returns the key of a text: its 64-bit FNV-1a hash.
 func Key(text string) uint64 {
-	h := uint64(14695981039346656037)
-	for i := 0; i < len(text); i++ {
-		h = (h ^ uint64(text[i])) * 1099511628211
-	}
-	return h
+	h := fnv.New64a()
+	h.Write([]byte(text))
+	return h.Sum64()
 }
 
 // mix is the finaliser of SplitMix64.
