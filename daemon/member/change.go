@@ -17,6 +17,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/atomicfile"
 	"github.com/cronring/cronring/daemon/config"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip"
@@ -141,7 +142,7 @@ const mostNamed = 20
 func endsHere(here []job.Run) (lines []string) {
 	for i, run := range here {
 		if i == mostNamed {
-			return append(lines, fmt.Sprintf("and %s more", counted(len(here)-i, "run")))
+			return append(lines, fmt.Sprintf("and %s more", display.Count(len(here)-i, "run")))
 		}
 		lines = append(lines, fmt.Sprintf("stays here to its end: run %d of %s, %s", run.ID, run.Job, run.State))
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip"
@@ -102,7 +103,7 @@ func (c *ringHistory) note(before, m *gossip.View, now time.Time) {
 		what = m.Name + " is gone"
 	}
 	if jobs > 0 {
-		what += ": " + counted(jobs, "job") + " move"
+		what += ": " + display.Count(jobs, "job") + " move"
 	}
 	c.moves = append([]api.Move{{At: now.UTC(), What: what, Jobs: jobs}}, c.moves[:min(len(c.moves), maxMoves-1)]...)
 }
@@ -303,7 +304,7 @@ func memberProblems(m *gossip.View, self string) []api.Problem {
 	}
 	if n := len(m.Lacks) + len(m.Extra); n > 0 && m.State == gossip.Alive {
 		all = append(all, api.Problem{
-			What: fmt.Sprintf("%s and this host differ in %s", m.Name, counted(n, "ring job")), Why: "members take over only what they hold in the same words",
+			What: fmt.Sprintf("%s and this host differ in %s", m.Name, display.Count(n, "ring job")), Why: "members take over only what they hold in the same words",
 			Fix: "cronring ring diff " + m.Name,
 		})
 	}
@@ -327,19 +328,11 @@ func foreignClaims(m *gossip.View, v *view.View) []api.Problem {
 		}
 	}
 	if n := len(m.Foreign) - 1; n > 0 {
-		job += " and " + counted(n, "other job")
+		job += " and " + display.Count(n, "other job")
 	}
 	return []api.Problem{{
 		What: fmt.Sprintf("%s claims occurrences of %s without holding the entry: its claims are ignored", m.Name, job),
 		Why:  "only members with the same entry can run each other's occurrences", Fix: "cronring ring diff " + m.Name,
 		User: "root", // it may name a job of another user
 	}}
-}
-
-// counted is a number of things in words.
-func counted(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }

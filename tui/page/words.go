@@ -20,10 +20,8 @@ func Thousands(n int) string {
 
 // CountLong is a number of things in words, which may be large: "8 912 runs".
 func CountLong(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return Thousands(n) + " " + thing + "s"
+	_, noun, _ := strings.Cut(display.Count(n, thing), " ")
+	return Thousands(n) + " " + noun
 }
 
 // Percent is a share with one decimal, never rounded up to all.
