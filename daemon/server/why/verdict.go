@@ -17,7 +17,7 @@ import (
 
 // stamp writes an instant in the zone of the entry.
 func (ev *evidence) stamp(t time.Time) string {
-	return t.In(ev.entry.Zone().Location()).Format("Mon 2 Jan 2006 15:04:05 MST")
+	return live.FormatTime(t, ev.entry.Zone().Location())
 }
 
 // verdict returns what happened to the occurrence.
