@@ -32,6 +32,17 @@ func Length(d time.Duration) string {
 	return twoUnits(d, 24*time.Hour, "d", time.Hour, "h")
 }
 
+// RoundLength formats a length of whole minutes, hours or days: 15 min, 3 h, 2 days.
+func RoundLength(d time.Duration) string {
+	switch {
+	case d < time.Hour:
+		return strconv.Itoa(int(d/time.Minute)) + " min"
+	case d < 24*time.Hour:
+		return strconv.Itoa(int(d/time.Hour)) + " h"
+	}
+	return Count(int(d/(24*time.Hour)), "day")
+}
+
 func twoUnits(d, large time.Duration, largeName string, small time.Duration, smallName string) string {
 	text := strconv.Itoa(int(d/large)) + largeName
 	if rest := int(d % large / small); rest > 0 {

@@ -23,6 +23,16 @@ func TestLength(t *testing.T) {
 	}
 }
 
+func TestRoundLength(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		time.Minute: "1 min", 30 * time.Minute: "30 min", time.Hour: "1 h", 12 * time.Hour: "12 h", 24 * time.Hour: "1 day", 7 * 24 * time.Hour: "7 days",
+	} {
+		if got := RoundLength(d); got != want {
+			t.Errorf("got %q for %s, want %q", got, d, want)
+		}
+	}
+}
+
 func TestQuote(t *testing.T) {
 	for text, want := range map[string]string{
 		"etl-orders": "etl-orders", "": "''", "a b": "'a b'", "it's": `'it'\''s'`, "$(rm)": "'$(rm)'", "a*": "'a*'",

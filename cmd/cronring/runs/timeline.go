@@ -149,7 +149,7 @@ func (x *axis) begin(cell int) time.Time { return x.line.From.Add(time.Duration(
 
 func (x *axis) print() {
 	from, to := x.line.From.In(x.loc), x.line.To.In(x.loc)
-	x.a.Printf("%s .. %s  1 cell = %s\n", from.Format("Mon 15:04"), to.Format("Mon 15:04 MST"), roundLength(x.length()))
+	x.a.Printf("%s .. %s  1 cell = %s\n", from.Format("Mon 15:04"), to.Format("Mon 15:04 MST"), display.RoundLength(x.length()))
 	x.row("", x.hours(), "NEXT", cli.Faint)
 	x.row("starts", x.load(), fmt.Sprintf("peak %d", x.line.Peak), cli.Normal)
 	for i := range x.line.Jobs {
@@ -161,17 +161,6 @@ func (x *axis) print() {
 			display.Count(x.line.Peak, "start"), x.line.Quiet.In(x.loc).Format("15:04"))
 	}
 	x.legend()
-}
-
-// roundLength formats a length of whole minutes, hours or days.
-func roundLength(d time.Duration) string {
-	switch {
-	case d < time.Hour:
-		return fmt.Sprintf("%d min", d/time.Minute)
-	case d < 24*time.Hour:
-		return fmt.Sprintf("%d h", d/time.Hour)
-	}
-	return fmt.Sprintf("%d d", d/(24*time.Hour))
 }
 
 // row writes a name, cells with now in between, and what comes after them.

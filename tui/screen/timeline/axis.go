@@ -2,7 +2,6 @@ package timeline
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/cronring/cronring/daemon/display"
@@ -136,17 +135,6 @@ func labelWidth(every time.Duration, clock display.Clock) int {
 		form += "pm"
 	}
 	return len(form)
-}
-
-// stepText returns the length of a cell.
-func stepText(step time.Duration) string {
-	switch {
-	case step < time.Hour:
-		return strconv.Itoa(int(step/time.Minute)) + " min"
-	case step < day:
-		return strconv.Itoa(int(step/time.Hour)) + " h"
-	}
-	return display.Count(int(step/day), "day")
 }
 
 // rangeText returns the beginning and the end of the axis.

@@ -94,7 +94,7 @@ func (s *Timeline) drawHead(row canvas.View, a axis, w *screen.World) {
 	if row.Width() < screen.FullWidth-10 {
 		return
 	}
-	x = row.Put(x+2, 0, "1 cell = "+stepText(a.step), canvas.Style{})
+	x = row.Put(x+2, 0, "1 cell = "+display.RoundLength(a.step), canvas.Style{})
 	for _, hint := range []struct {
 		one, other keys.Action
 		text       string

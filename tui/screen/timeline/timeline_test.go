@@ -165,7 +165,7 @@ func TestTimelineMovesInTime(t *testing.T) {
 		s, _ := openLine(t, w, d, 80, 24)
 		screentest.Act(t, s, w, d, tc.actions...)
 		a := s.axis(w)
-		got := a.rangeText(w.Local, w.Clock) + "  1 cell = " + stepText(a.step)
+		got := a.rangeText(w.Local, w.Clock) + "  1 cell = " + display.RoundLength(a.step)
 		if got != tc.want {
 			t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
 		}
