@@ -58,6 +58,21 @@ func writeNew(path string, parts [][]byte) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
+// Replace replaces a file, or makes one, with this mode. Unlike with Write, several processes can do
+// so at the same time, because each has its own temporary file. It does not follow symbolic links.
+func Replace(path string, mode fs.FileMode, content []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // fails after a success, because the file was renamed
+	_, err = f.Write(content)
+	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
 // syncDir makes the names in a directory durable.
 func syncDir(path string) error {
 	d, err := os.Open(path)

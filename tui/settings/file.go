@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/cronring/cronring/daemon/atomicfile"
 )
 
 // maxSize is the largest accepted size of the file, in bytes.
@@ -194,15 +196,5 @@ func Replace(path string, text []byte) error {
 		}
 		mode = info.Mode().Perm()
 	}
-	beside, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(beside.Name()) // fails after a success, because the file was renamed
-	_, err = beside.Write(text)
-	err = errors.Join(err, beside.Chmod(mode), beside.Sync(), beside.Close())
-	if err != nil {
-		return err
-	}
-	return os.Rename(beside.Name(), path)
+	return atomicfile.Replace(path, mode, text)
 }
