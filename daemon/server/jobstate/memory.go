@@ -33,12 +33,12 @@ type memory struct {
 // pastCache holds the past of jobs, by number.
 type pastCache struct {
 	lasts   []lastRun
-	endings map[int32]string // of failed runs
-	own     map[int32]Past   // if the newest run was another user's: the newest of its own
+	endings map[int]string // of failed runs
+	own     map[int]Past   // if the newest run was another user's: the newest of its own
 }
 
 func newPastCache(jobs int) *pastCache {
-	return &pastCache{lasts: make([]lastRun, jobs), endings: map[int32]string{}, own: map[int32]Past{}}
+	return &pastCache{lasts: make([]lastRun, jobs), endings: map[int]string{}, own: map[int]Past{}}
 }
 
 // lastRun is the newest ended run of a job.
@@ -69,13 +69,7 @@ func (l *lastRun) At() time.Time {
 // Numbering assigns numbers to jobs. It is immutable, and valid until the crontabs change.
 type Numbering struct {
 	View  *view.View // one with these numbers
-	Order []int32    // by name
-}
-
-// slot returns the number of a job.
-func (n *Numbering) slot(id job.ID) (int32, bool) {
-	i, ok := n.View.Find(id)
-	return int32(i), ok
+	Order []int      // by name
 }
 
 // update is an update of a memory.
@@ -140,13 +134,13 @@ func (m *memory) takeStreak(l job.Summary) {
 // takeEnd stores the end of a run, unless a newer one is known. So the order of ends does not
 // matter.
 func (n *Numbering) takeEnd(r *job.Run, k *pastCache) {
-	slot, ok := n.slot(r.Job)
+	slot, ok := n.View.Find(r.Job)
 	if !ok {
 		return
 	}
 	before, streak := k.past(slot), k.lasts[slot].Streak
 	now := Past{lastRun: lastOf(r)}
-	now.Success, now.Streak, now.foreign = before.Success, streak, r.User != n.View.Entry(int(slot)).User()
+	now.Success, now.Streak, now.foreign = before.Success, streak, r.User != n.View.Entry(slot).User()
 	if r.OK() && !now.foreign {
 		now.Success = max(now.Success, now.Ended)
 		k.lasts[slot].Success = now.Success
@@ -168,7 +162,7 @@ func (n *Numbering) takeEnd(r *job.Run, k *pastCache) {
 }
 
 // past returns the newest ended run of a job.
-func (k *pastCache) past(slot int32) Past {
+func (k *pastCache) past(slot int) Past {
 	p := Past{lastRun: k.lasts[slot]}
 	if p.Failed {
 		p.Ending = k.endings[slot]
@@ -176,7 +170,7 @@ func (k *pastCache) past(slot int32) Past {
 	return p
 }
 
-func (k *pastCache) put(slot int32, p Past) {
+func (k *pastCache) put(slot int, p Past) {
 	k.lasts[slot] = p.lastRun
 	if p.Failed {
 		k.endings[slot] = p.Ending
@@ -186,7 +180,7 @@ func (k *pastCache) put(slot int32, p Past) {
 }
 
 func (n *Numbering) takeStreak(l job.Summary, k *pastCache) {
-	if slot, ok := n.slot(l.Job); ok && l.User == n.View.Entry(int(slot)).User() {
+	if slot, ok := n.View.Find(l.Job); ok && l.User == n.View.Entry(slot).User() {
 		k.lasts[slot].Streak, k.lasts[slot].Success = int32(l.Bad), max(k.lasts[slot].Success, nanosOf(l.Success))
 	}
 }
@@ -213,7 +207,7 @@ type Past struct {
 
 // read appends what an admin, or else their account, may know of some jobs,
 // unless the numbers are no longer good.
-func (m *memory) read(to []Past, names *Numbering, slots []int32, admin bool) (all []Past, ok bool) {
+func (m *memory) read(to []Past, names *Numbering, slots []int, admin bool) (all []Past, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.names != names {
@@ -226,7 +220,7 @@ func (m *memory) read(to []Past, names *Numbering, slots []int32, admin bool) (a
 }
 
 // pastFor is past as an admin, or else the account of the job, may know it.
-func (k *pastCache) pastFor(slot int32, admin bool) Past {
+func (k *pastCache) pastFor(slot int, admin bool) Past {
 	p := k.past(slot)
 	if p.foreign && !admin {
 		streak, success := p.Streak, p.Success
@@ -246,7 +240,7 @@ func (m *memory) newest(ctx context.Context, ids []job.ID, admin bool) ([]lastRu
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for k, id := range ids {
-		if slot, ok := m.names.slot(id); ok {
+		if slot, ok := m.names.View.Find(id); ok {
 			lasts[k] = m.pastFor(slot, admin).lastRun
 		}
 	}
@@ -285,11 +279,11 @@ func (m *memory) Follow(ctx context.Context) (*Numbering, error) {
 func number(view *view.View) *Numbering {
 	n := view.Len()
 	ids := make([]job.ID, n)
-	next := &Numbering{View: view, Order: make([]int32, n)}
+	next := &Numbering{View: view, Order: make([]int, n)}
 	for i := range n {
-		ids[i], next.Order[i] = view.ID(i), int32(i)
+		ids[i], next.Order[i] = view.ID(i), i
 	}
-	slices.SortFunc(next.Order, func(a, b int32) int { return cmp.Compare(ids[a], ids[b]) })
+	slices.SortFunc(next.Order, func(a, b int) int { return cmp.Compare(ids[a], ids[b]) })
 	return next
 }
 
@@ -330,16 +324,16 @@ func (m *memory) refill(ctx context.Context, before, next *Numbering) error {
 
 // keep copies the data of remaining jobs, and returns the numbers of the others. It releases the
 // lock from time to time, so that the loop can proceed.
-func (m *memory) keep(before, next *Numbering, k *pastCache) (missing []int32) {
+func (m *memory) keep(before, next *Numbering, k *pastCache) (missing []int) {
 	const some = 4096
-	type pair struct{ from, to int32 }
+	type pair struct{ from, to int }
 	var pairs []pair
 	for _, to := range next.Order {
-		from, known := int32(0), false
+		from, known := 0, false
 		if before != nil {
-			from, known = before.slot(next.View.ID(int(to)))
+			from, known = before.View.Find(next.View.ID(to))
 		}
-		if !known || before.View.Entry(int(from)).User() != next.View.Entry(int(to)).User() {
+		if !known || before.View.Entry(from).User() != next.View.Entry(to).User() {
 			missing = append(missing, to)
 			continue
 		}
@@ -359,7 +353,7 @@ func (m *memory) keep(before, next *Numbering, k *pastCache) (missing []int32) {
 }
 
 // ask reads the history of some jobs; it looks at all if they are many.
-func (m *memory) ask(ctx context.Context, next *Numbering, slots []int32, k *pastCache) error {
+func (m *memory) ask(ctx context.Context, next *Numbering, slots []int, k *pastCache) error {
 	const many, some = 10_000, 2000
 	if len(slots) == 0 {
 		return nil
@@ -375,14 +369,14 @@ func (m *memory) ask(ctx context.Context, next *Numbering, slots []int32, k *pas
 		if err == nil {
 			ids := make([]job.ID, len(part))
 			for i, slot := range part {
-				ids[i] = next.View.ID(int(slot))
+				ids[i] = next.View.ID(slot)
 			}
 			err = m.store.LastOf(ctx, ids, end)
 		}
 	}
 	for _, slot := range missing { // few: names that have passed from one account to another
 		if err == nil && k.lasts[slot].foreign {
-			err = m.store.LastBy(ctx, next.View.ID(int(slot)), next.View.Entry(int(slot)).User(), end)
+			err = m.store.LastBy(ctx, next.View.ID(slot), next.View.Entry(slot).User(), end)
 		}
 	}
 	return err

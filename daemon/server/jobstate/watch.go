@@ -13,7 +13,7 @@ import (
 type Watcher struct {
 	peer  call.Peer
 	Wake  chan struct{} // readable when a job has changed
-	dirty map[int32]bool
+	dirty map[int]bool
 	all   bool // any may have
 }
 
@@ -21,7 +21,7 @@ func (m *memory) touch(id job.ID) {
 	if m.names == nil || len(m.watchers) == 0 {
 		return
 	}
-	slot, ok := m.names.slot(id)
+	slot, ok := m.names.View.Find(id)
 	if !ok {
 		return
 	}
@@ -52,7 +52,7 @@ func (m *memory) Watch(p call.Peer) *Watcher {
 	if others, own := m.countWatchers(p.LimitKey()); !p.Admin && (others >= nonAdminBoards || own >= userBoards) {
 		return nil
 	}
-	w := &Watcher{peer: p, Wake: make(chan struct{}, 1), dirty: map[int32]bool{}, all: true}
+	w := &Watcher{peer: p, Wake: make(chan struct{}, 1), dirty: map[int]bool{}, all: true}
 	m.watchers[w] = struct{}{}
 	return w
 }
@@ -78,7 +78,7 @@ func (m *memory) Unwatch(w *Watcher) {
 
 // Changed returns the numbers of the jobs that have changed since the last call, or all if any may
 // have; they are those of names. all is also true if the numbers are no longer valid.
-func (m *memory) Changed(w *Watcher, names *Numbering) (slots []int32, all bool) {
+func (m *memory) Changed(w *Watcher, names *Numbering) (slots []int, all bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if w.all || m.names != names {

@@ -123,7 +123,7 @@ func (m *gauges) count(names *jobstate.Numbering) bool {
 			return false
 		}
 		for k, slot := range slots {
-			if p.Sees(int(slot)) {
+			if p.Sees(slot) {
 				c, _ := p.Condition(slot, &pasts[k])
 				m.states[c.State()]++
 			}
@@ -131,7 +131,7 @@ func (m *gauges) count(names *jobstate.Numbering) bool {
 	}
 	for _, id := range m.each {
 		if i, ok := m.view.Find(id); ok && p.Sees(i) {
-			pasts, ok := p.Read([]int32{int32(i)})
+			pasts, ok := p.Read([]int{i})
 			if !ok {
 				return false
 			}

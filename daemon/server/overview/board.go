@@ -196,7 +196,7 @@ func (b *Board) renumber(names *jobstate.Numbering) (gone []job.ID) {
 	return gone
 }
 
-func (b *Board) look(slots []int32) *painter {
+func (b *Board) look(slots []int) *painter {
 	return &painter{b.o.states.Look(b.names, b.view, b.now, b.peer, slots), b.own}
 }
 
@@ -236,15 +236,15 @@ func (b *Board) sendAll(gone []job.ID, first bool) error {
 }
 
 // rank sorts all jobs that the reader sees by state, and by name in each.
-func (b *Board) rank(p *painter) (ranks [][]int32, ok bool) {
-	ranks = make([][]int32, len(job.States))
+func (b *Board) rank(p *painter) (ranks [][]int, ok bool) {
+	ranks = make([][]int, len(job.States))
 	for slots := range slices.Chunk(b.names.Order, otherPages) {
 		pasts, ok := p.Read(slots)
 		if !ok {
 			return nil, false
 		}
 		for k, slot := range slots {
-			if !b.sees(int(slot)) {
+			if !b.sees(slot) {
 				continue
 			}
 			c, _ := p.Condition(slot, &pasts[k])
@@ -264,14 +264,14 @@ func (b *Board) again(u *api.BoardUpdate) error {
 }
 
 // sendSome compares the rows of some jobs, and of those whose time has come.
-func (b *Board) sendSome(slots []int32) error {
+func (b *Board) sendSome(slots []int) error {
 	now := b.now.UnixNano()
 	for slot, due := range b.due {
 		if due <= now {
-			slots = append(slots, int32(slot))
+			slots = append(slots, slot)
 		}
 	}
-	slots = slices.DeleteFunc(slots, func(slot int32) bool { return !b.sees(int(slot)) })
+	slots = slices.DeleteFunc(slots, func(slot int) bool { return !b.sees(slot) })
 	slices.Sort(slots)
 	slots = slices.Compact(slots)
 	u := api.BoardUpdate{Now: b.now}
@@ -317,7 +317,7 @@ func (b *Board) finish(u *api.BoardUpdate) error {
 
 // compare adds the rows that differ from those that were sent. It returns false if crontabs have
 // changed meanwhile.
-func (b *Board) compare(p *painter, slots []int32, u *api.BoardUpdate) bool {
+func (b *Board) compare(p *painter, slots []int, u *api.BoardUpdate) bool {
 	pasts, ok := p.Read(slots)
 	if !ok {
 		return false

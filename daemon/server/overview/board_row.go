@@ -18,16 +18,15 @@ type painter struct {
 }
 
 // row returns a job as the board shows it, and the time when the row changes without an event.
-func (p *painter) row(slot int32, l *jobstate.Past) (r api.Row, due int64) {
-	i := int(slot)
-	c, s := p.Condition(slot, l)
+func (p *painter) row(i int, l *jobstate.Past) (r api.Row, due int64) {
+	c, s := p.Condition(i, l)
 	e, o := p.View.Entry(i), p.View.Options(i)
 	r = api.Row{
 		Job: p.View.ID(i), User: e.User(), Crontab: e.File().Name, Line: e.Line(), Schedule: job.OneLine(startsOn(e, o)),
 		Zone: e.Zone().String(), Command: job.OneLine(e.Command()), State: c.State(), Protected: o.Protect, Acked: s.Ack != nil,
 		Fixed: !p.Peer.Admin && (p.own == "" || e.File().Name != p.own),
-		Next:  p.View.Next(i, p.Now).UTC(), Live: len(p.Live[slot]), LastRun: l.Run, Ending: l.Ending, Streak: int(l.Streak),
-		Why: job.OneLine(s.Why(c, p.Waiting(slot))),
+		Next:  p.View.Next(i, p.Now).UTC(), Live: len(p.Live[i]), LastRun: l.Run, Ending: l.Ending, Streak: int(l.Streak),
+		Why: job.OneLine(s.Why(c, p.Waiting(i))),
 	}
 	if l.Run != 0 {
 		r.Last = l.At()
@@ -47,7 +46,7 @@ func (p *painter) row(slot int32, l *jobstate.Past) (r api.Row, due int64) {
 	if c.Failed && r.Node != "" { // no event reports that another member claims it
 		due = p.firstOf(due, p.Now.Add(LongIdle))
 	}
-	for _, run := range p.Live[slot] {
+	for _, run := range p.Live[i] {
 		switch {
 		case run.State == job.RunQueued || run.State == job.RunDecided:
 			due = p.firstOf(due, jobstate.LateAt(p.View, i, run).Add(1))
