@@ -11,6 +11,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/display"
 )
 
 // The codes of refusals. As the codes of package crontab they are never given
@@ -250,23 +251,14 @@ func Reason(err error) string {
 }
 
 // quoted returns a word for a command that users copy: unchanged if it is plain, else in quotes.
-// Control characters become question marks.
+// Characters that are not printable ASCII become question marks.
 func quoted(word string) string {
-	plain := word != ""
-	clean := strings.Map(func(r rune) rune {
+	return display.Quote(strings.Map(func(r rune) rune {
 		if r < ' ' || r >= 0x7f {
-			plain = false
 			return '?'
 		}
-		if !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+:@%,=", r) {
-			plain = false
-		}
 		return r
-	}, word)
-	if plain {
-		return clean
-	}
-	return "'" + strings.ReplaceAll(clean, "'", `'\''`) + "'"
+	}, word))
 }
 
 func typeName(mode uint32) string {
