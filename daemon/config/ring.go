@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cronring/cronring/crontab/timetable"
 )
 
 // Ring is the configuration of the ring of hosts.
@@ -64,7 +66,7 @@ var ringSettings = []setting{
 		func(c *Config) string { return cmp.Or(strings.Join(c.Ring.Users, ", "), "none") }},
 	{"ring.weight", true, readWeight,
 		func(c *Config) string { return strconv.FormatFloat(cmp.Or(c.Ring.Weight, 1), 'g', -1, 64) }},
-	{"ring.hold-off", true, readHoldOff, func(c *Config) string { return short(cmp.Or(c.Ring.HoldOff, RingHoldOff)) }},
+	{"ring.hold-off", true, readHoldOff, func(c *Config) string { return timetable.DurationText(cmp.Or(c.Ring.HoldOff, RingHoldOff)) }},
 	{"ring.labels", true, func(*Config, value) error { return errUnknown },
 		func(c *Config) string { return cmp.Or(labelText(c.Ring.Labels), "none") }},
 }
@@ -179,7 +181,7 @@ func readHoldOff(c *Config, v value) error {
 		return err
 	}
 	if d < leastHoldOff || d > mostHoldOff {
-		return fmt.Errorf("want a duration from %s to %s", short(leastHoldOff), short(mostHoldOff))
+		return fmt.Errorf("want a duration from %s to %s", timetable.DurationText(leastHoldOff), timetable.DurationText(mostHoldOff))
 	}
 	c.Ring.HoldOff = d
 	return nil

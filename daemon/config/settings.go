@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab/sidecar"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/engine/slots"
 )
 
@@ -82,7 +83,7 @@ var settings = append([]setting{
 	{"audit-rows-per-user", false, func(c *Config, v value) (err error) { c.AuditRows, err = v.number(1, mostRows); return err },
 		func(c *Config) string { return strconv.Itoa(c.AuditRows) }},
 	{"audit-age", false, func(c *Config, v value) (err error) { c.AuditAge, err = v.duration(); return err },
-		func(c *Config) string { return short(c.AuditAge) }},
+		func(c *Config) string { return timetable.DurationText(c.AuditAge) }},
 	{"access.view", false, func(c *Config, v value) (err error) { c.Access.View, err = v.members(); return err },
 		func(c *Config) string { return members(c.Access.View) }},
 	{"access.operate", false, func(c *Config, v value) (err error) { c.Access.Operate, err = v.members(); return err },

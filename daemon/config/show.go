@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab/sidecar"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/notify"
 )
 
@@ -33,7 +34,7 @@ func (c *Config) Rows() []Row {
 		p := c.Limits.Pools[name]
 		add("pool", name, "size", strconv.Itoa(p.Size))
 		if p.Rate > 0 {
-			add("pool", name, "rate", fmt.Sprintf("%d/%s", p.Rate, short(p.Per)))
+			add("pool", name, "rate", fmt.Sprintf("%d/%s", p.Rate, timetable.DurationText(p.Per)))
 		}
 		add("pool", name, "users", strings.Join(p.Users, ", "))
 	}
@@ -105,18 +106,7 @@ func given(d time.Duration) string {
 	if d == 0 {
 		return ""
 	}
-	return short(d)
-}
-
-// short formats a duration without units that are 0: 1m0s is 1m.
-func short(d time.Duration) string {
-	text := d.String()
-	for _, zero := range []string{"0s", "0m"} {
-		if cut, ok := strings.CutSuffix(text, zero); ok && cut != "" && strings.Trim(cut[len(cut)-1:], "0123456789") != "" {
-			text = cut
-		}
-	}
-	return text
+	return timetable.DurationText(d)
 }
 
 func sidecarRows(s *sidecar.Sidecar) (rows []Row) {
