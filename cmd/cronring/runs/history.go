@@ -82,7 +82,21 @@ func history(a *cli.App, cmd *cobra.Command, f *historyFlags) error {
 	if f.filter.Skipped {
 		return cli.PrintList(a, f.out, runs, runs.Skipped, skipTable(runs.Skipped, f.out, loc))
 	}
-	return cli.PrintList(a, f.out, runs, runs.Runs, runTable(a, runs.Runs, f.out, loc))
+	err = cli.PrintList(a, f.out, runs, runs.Runs, runTable(a, runs.Runs, f.out, loc))
+	if err == nil && f.out.ForPeople() {
+		printDoubles(a, runs.Runs)
+	}
+	return err
+}
+
+// printDoubles prints which occurrences ran twice in the ring, with the other run and its member. A column
+// would not fit on a terminal.
+func printDoubles(a *cli.App, runs []job.Run) {
+	for i := range runs {
+		if r := &runs[i]; r.Doubled != "" {
+			a.Printf("run %s of %s %s\n", r.ID, display.Text(string(r.Job)), display.Text(r.Doubled))
+		}
+	}
 }
 
 func runTable(a *cli.App, runs []job.Run, out *cli.Output, loc *time.Location) *cli.Table {
@@ -90,26 +104,31 @@ func runTable(a *cli.App, runs []job.Run, out *cli.Output, loc *time.Location) *
 	form := out.TimeForm("Mon 01-02 15:04:05")
 	for i := range runs {
 		r := &runs[i]
-		t.Add(r.ID.String(), string(r.Job), cli.FormatTime(r.Due, form, loc), cli.FormatTime(r.Started, form, loc), r.ResultOrState(), a.Took(r),
+		t.Add(r.ID.String(), string(r.Job), cli.FormatTime(r.Due, form, loc), cli.FormatTime(r.Started, form, loc), outcomeText(r, out.ForPeople()), a.Took(r),
 			string(r.Trigger), strconv.Itoa(r.Attempt), r.By,
-			cli.CPUTime(r.Usage.CPU), display.Bytes(r.Usage.Memory), display.Bytes(r.Usage.Read), display.Bytes(r.Usage.Write), noteText(r, out.ForPeople()))
+			cli.CPUTime(r.Usage.CPU), display.Bytes(r.Usage.Memory), display.Bytes(r.Usage.Read), display.Bytes(r.Usage.Write), noteText(r))
 		t.Rows[i][4].Tone = runTone(r)
 	}
 	addNodes(t, runs)
-	if out.ForPeople() {
-		addDoubles(t, runs)
-	}
 	return t
 }
 
-// noteText describes what a user requested for a run, besides starting it, and, if that has no
-// column, where in the ring its occurrence ran too.
-func noteText(r *job.Run, column bool) string {
+// outcomeText describes for people also that the occurrence ran twice in the ring.
+func outcomeText(r *job.Run, people bool) string {
+	if people && r.Doubled != "" {
+		return r.ResultOrState() + ", doubled"
+	}
+	return r.ResultOrState()
+}
+
+// noteText describes what a user requested for a run, besides starting it, and where in
+// the ring its occurrence ran too.
+func noteText(r *job.Run) string {
 	var parts []string
 	if r.Stop != nil {
 		parts = append(parts, "stopped "+r.Stop.Words())
 	}
-	if r.Doubled != "" && !column {
+	if r.Doubled != "" {
 		parts = append(parts, r.Doubled)
 	}
 	if len(r.Env) > 0 {
@@ -126,18 +145,6 @@ func addNodes(t *cli.Table, runs []job.Run) {
 	t.Header = append(t.Header, "member")
 	for i := range runs {
 		t.Rows[i] = append(t.Rows[i], cli.Cell{Text: cmp.Or(runs[i].Node, "here")})
-	}
-}
-
-// addDoubles adds a column, if some occurrences ran twice in the ring, with the other run and its
-// member. It replaces the note, which does not fit on a narrow terminal.
-func addDoubles(t *cli.Table, runs []job.Run) {
-	if !slices.ContainsFunc(runs, func(r job.Run) bool { return r.Doubled != "" }) {
-		return
-	}
-	t.Header = slices.Insert(t.Header, 5, "doubled")
-	for i := range runs {
-		t.Rows[i] = slices.Insert(t.Rows[i], 5, cli.Cell{Text: runs[i].Doubled, Tone: cli.Bad})
 	}
 }
 

@@ -37,14 +37,16 @@ func TestHistoryShowsDoubles(t *testing.T) {
 		return job.Run{ID: id, Job: "nightly", Due: due, Started: due, Ended: due.Add(2 * time.Second), Attempt: 1, Trigger: job.TriggerClock,
 			State: job.RunEnded, Outcome: job.Outcome{Kind: job.Exited}, Stop: &job.Stop{By: "ann"}, Doubled: doubled}
 	}
-	single, double := run(7, ""), run(8, "ran on elm.example.org too, as run 9")
+	single, double := run(7, ""), run(421700, "ran on elm.example.org too, as run 9")
+	double.Job, double.Outcome = "ann/nightly-database-dump", job.Outcome{Kind: job.Exited, Code: 1}
+	const line = "\nrun 421700 of ann/nightly-database-dump ran on elm.example.org too, as run 9\n"
 	for name, test := range map[string]struct {
 		got, want string
 		count     int
 	}{
-		"the table for 100 columns":  {printed(t, "table", 100, double, single), "OUTCOME  DOUBLED\n8    nightly  Sun 11-22 08:00:00  Sun 11-22 08:00:00  ok       ran on elm.example.org too, as run 9\n", 1},
-		"the table for 80 columns":   {printed(t, "table", 80, double, single), "  ok       ran on elm.examp…\n", 1},
-		"the wide table":             {printed(t, "wide", 0, double, single), "  ok       ran on elm.example.org too, as run 9  2s ", 1},
+		"the table for 80 columns":   {printed(t, "table", 80, double, single), line, 1},
+		"the table for 100 columns":  {printed(t, "table", 100, double, single), "exit 1, doubled", 1},
+		"the wide table":             {printed(t, "wide", 0, double, single), "; ran on elm.example.org too, as run 9\n", 2},
 		"plain":                      {printed(t, "plain", 0, double, single), "\tstopped by ann; ran on elm.example.org too, as run 9\n", 1},
 		"JSON":                       {printed(t, "json", 0, double, single), `"doubled": "ran on elm.example.org too, as run 9"`, 1},
 		"lines of JSON":              {printed(t, "jsonl", 0, double, single), `"doubled":"ran on elm.example.org too, as run 9"`, 1},
