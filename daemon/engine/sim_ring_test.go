@@ -86,10 +86,10 @@ func TestSimulationOfRings(t *testing.T) {
 // could not start on another member. It does not receive their answer. In 21000249 a member that just
 // joined could not start what the member with other entries then ran, and was killed and joined again later.
 // In 306501 two members apart from each other give up what each of them took over, one after a restart.
-// In 300408 and 309189 a member leaves whose claim for what another one gave up had no answer, in 3135 what
-// another one had begun. In 900054 two members that start together are the first ones with an edited entry. In
-// 901453 and 925476 a member receives too late that a run has ended. In 5733 the last member that could have
-// started an occurrence leaves.
+// In 300408 and 309189 a member leaves whose claim for what another one gave up had no answer. In 3135 a member
+// repeats its claim while another one makes the first attempt and leaves. In 900054 two members that start
+// together have an edited entry before all others. In 901453 and 925476 a member receives too late that a run has
+// ended. In 5733 the last member that could have started an occurrence leaves.
 func TestSimulationOfRingsWithFoundFaults(t *testing.T) {
 	for _, s := range []uint64{1000003, 1004060, 700335, 500228, 1102319, 770189, 3006432, 3018111, 7000331, 7001404, 9000358, 9010098} {
 		simulateRing(t, s, false, false)

@@ -44,14 +44,14 @@ type claim struct {
 	state  state
 	missed bool            // other members may consider it decided, so this one never drops the claim
 	again  bool            // see holders.Claim
-	run    bool            // a run of the occurrence may be on this host
+	run    bool            // the engine waits for the answer: for a run that waits here, or to record that no member could start it
 	open   bool            // it was sent to the voters, who may have granted it: their answer is not known
 	won    bool            // the voters granted it, and an older one comes first; see awaitsOlder
 	last   bool            // it is open while this member leaves, and no other one could take it over
 	orphan *holders.Report // the occurrence is claimed because the member that took it is gone; nil: it is not
-	later  *holders.Report // an orphan that was reported after the claim: of the same occurrence
+	later  *holders.Report // a newer report of this occurrence, which arrived while the claim was under way
 	skips  []exchange.Skip // older occurrences that are skipped with it
-	reason job.Reason      // why its own occurrence is skipped; "": it is not, see claimOlder
+	reason job.Reason      // why its own occurrence is skipped; "": it is not, see claimOlder and awaitOthers
 	tries  int
 	why    string // why it waits, once a claim was not decided
 }
@@ -288,8 +288,8 @@ func (r *Ring) claimed(ev holders.Claimed) {
 	}
 	counts := c.state == asked
 	r.enter(c, waiting)
-	if c.orphan != nil && c.later != nil && ev.Grant != holders.Refused { // it has more attempts, for instance
-		c.orphan, c.later = c.later, nil
+	if x := c.later; c.orphan != nil && x != nil && x.GivenUp && !slices.Contains(x.Tried, r.ranking.Self) && ev.Grant != holders.Refused {
+		c.orphan, c.later = following(c.orphan, x), nil // the newer report counts, for instance, more attempts
 	}
 	switch {
 	case ev.Grant == holders.Granted && r.departed && !c.run && !c.last: // the others take it over
@@ -306,9 +306,10 @@ func (r *Ring) claimed(ev holders.Claimed) {
 		r.permit(c, ev.Token)
 	case ev.Grant == holders.Refused:
 		r.forget(c)
-		if slot, ok := r.host.Jobs.FindRing(c.Key); c.run {
+		if c.run {
 			r.revoke(c.Occurrence, job.OtherMember, r.hostOf(ev.By))
-		} else if ok && c.later != nil {
+		}
+		if slot, ok := r.host.Jobs.FindRing(c.Key); ok && c.later != nil {
 			r.inherit(slot, c.later)
 		}
 		r.claimOlder(c)

@@ -346,3 +346,59 @@ func TestClaimUsesTheLatestReport(t *testing.T) {
 		t.Error("the run is not the second attempt")
 	}
 }
+
+// TestReportsDuringAnAttemptToRecordTheFailure: this member could not start an occurrence, and waits for the
+// others before it records that.
+func TestReportsDuringAnAttemptToRecordTheFailure(t *testing.T) {
+	given := holders.Report{Mark: holders.Mark{Member: "x", Phase: exchange.Taken, GivenUp: true}, Left: true, Tried: []string{"m0", "x"}}
+	begun := holders.Report{Mark: holders.Mark{Member: "y", Phase: exchange.Begun, Attempt: 1, Run: 7}, Left: true}
+	for _, c := range []struct {
+		what    string
+		asked   bool // the report arrives when the occurrence is claimed
+		report  holders.Report
+		repeats int // claims within the time for the others
+	}{
+		{"another member began it, and left", false, begun, 0},
+		{"another member began it, and left, while it was claimed", true, begun, 0},
+		{"another member gave it up while it was claimed", true, given, 1},
+	} {
+		h, _ := newEngineInRing(t, 600, 1)
+		due := h.step(30 * time.Second)[0].Occurrence
+		h.step(0, holders.Claimed{Occurrence: due, Grant: holders.Refused, By: "x"})
+		given.Occurrence, c.report.Occurrence = due, due
+		h.step(0, holders.Changes{Orphans: []holders.Report{given}})
+		if c.asked && len(h.step(ranks*usualHoldOff)) != 1 {
+			t.Fatalf("%s: the occurrence is not claimed", c.what)
+		}
+		h.step(0, holders.Changes{Orphans: []holders.Report{c.report}})
+		if c.asked {
+			h.step(0, holders.Claimed{Occurrence: due, Grant: holders.Refused, By: c.report.Member})
+		}
+		if claims := h.step(ranks * usualHoldOff); len(claims) != c.repeats {
+			t.Errorf("%s: got claims %v, want %d", c.what, claims, c.repeats)
+		}
+	}
+}
+
+// TestClaimNamesTheMemberThatDied: two members claim what a third one had when it died, and one of them leaves
+// before the voters answer. The other one still claims it from the member that died.
+func TestClaimNamesTheMemberThatDied(t *testing.T) {
+	for _, asked := range []bool{false, true} {
+		h, _ := newEngineInRing(t, 600, 1)
+		due := h.step(30 * time.Second)[0].Occurrence
+		h.step(0, holders.Claimed{Occurrence: due, Grant: holders.Refused, By: "x"})
+		h.step(0, holders.Changes{Orphans: []holders.Report{{Mark: holders.Mark{Occurrence: due, Member: "x", Phase: exchange.Taken}}}})
+		if !asked {
+			h.step(0, holders.Claimed{Occurrence: due, Grant: holders.Postponed})
+		}
+		left := holders.Mark{Occurrence: due, Member: "y", Generation: 1, Phase: exchange.Taken, GivenUp: true}
+		claims := h.step(0, holders.Changes{Orphans: []holders.Report{{Mark: left, Left: true, Tried: []string{"y"}}}})
+		if asked {
+			h.step(0, holders.Claimed{Occurrence: due, Grant: holders.Postponed})
+			claims = h.step(usualHoldOff)
+		}
+		if len(claims) != 1 || claims[0].From != "x" {
+			t.Errorf("the report arrives while it is claimed: %t; got claims %v, want one from x", asked, claims)
+		}
+	}
+}

@@ -38,28 +38,34 @@ func (r *Ring) orphaned(all []holders.Report) {
 }
 
 // inherit claims an orphan, unless it may have begun and must not be run again. If
-// there is a claim for the occurrence already, the orphan is tried only if that claim is
+// there is a claim for the occurrence under way, the orphan is tried if that claim is
 // refused, for instance by a member that does not know yet that the other one is gone.
+// A report that another member gave the occurrence up replaces the one of that claim, and
+// begins the wait of a claim again that is to record that no member could start it.
 func (r *Ring) inherit(slot int, x *holders.Report) {
 	if due := x.Time(); due.After(r.now.Wall.Add(holders.MaxSkew)) || !r.host.Jobs.Entry(slot).Schedule.Next(due.Add(-1)).Equal(due) {
 		return // the entry has no such occurrence
 	}
 	o, own := r.host.Jobs.Options(slot), x.Member == r.ranking.Self
 	c := r.claims[x.Occurrence]
+	var before *holders.Report
 	switch {
 	case own && x.GivenUp && r.isStrict(o):
 		r.others([]exchange.Occurrence{x.Occurrence})
 		return
-	case c != nil && c.run && c.reason == job.NoMember && c.at >= 0: // another member had its turn, and gave it up
-		c.orphan = x
-		r.awaitOthers(c)
-		return
-	case c != nil && c.run: // it waits or runs here
-		return
-	case c != nil && c.state >= asked:
+	case c != nil && (c.state == asked || c.state == outdated):
 		c.later = x
 		return
+	case c != nil && c.run && c.reason == job.NoMember && x.GivenUp: // another member had its turn
+		c.orphan = following(c.orphan, x)
+		r.awaitOthers(c)
+		return
+	case c != nil && c.run && c.reason == job.NoMember: // another member began it
+		r.revoke(x.Occurrence, job.OtherMember, x.Host)
+	case c != nil && c.run: // it waits or runs here
+		return
 	case c != nil: // the earlier claim is out of date
+		before = c.orphan
 		r.forget(c)
 		r.claimOlder(c)
 	}
@@ -68,13 +74,25 @@ func (r *Ring) inherit(slot int, x *holders.Report) {
 	if endsThere || !r.isCandidate(slot) || !sure && (o.IfLost != option.LostReruns || x.Lost >= job.MaxReruns) {
 		return
 	}
-	c = &claim{Occurrence: x.Occurrence, slot: slot, at: -1, again: true, orphan: x}
+	c = &claim{Occurrence: x.Occurrence, slot: slot, at: -1, again: true, orphan: following(before, x)}
 	if own { // no other member competes for it
 		r.enter(c, waiting)
 		r.park(c, r.now.Up)
 		return
 	}
 	r.compete(c, r.now.Wall)
+}
+
+// following returns the report to claim an occurrence with after the one before. If a member died with the
+// occurrence, and another one gave it up later, it still names the one that died: perhaps the voters know
+// only that one.
+func following(before, x *holders.Report) *holders.Report {
+	if before == nil || before.GivenUp || !x.GivenUp {
+		return x
+	}
+	later := *x
+	later.Member, later.Started, later.GivenUp = before.Member, before.Started, false
+	return &later
 }
 
 // others handles a report that other members took occurrences. It keeps the claim for an
@@ -105,8 +123,9 @@ func (r *Ring) giveUp(o exchange.Occurrence) {
 	r.awaitOthers(&claim{Occurrence: o, at: -1, again: true})
 }
 
-// awaitOthers makes a claim for an occurrence that could not start here wait for the others. Perhaps none
-// of them can take it any longer. So this member claims it, to record that, once all have had their turn.
+// awaitOthers makes a claim for an occurrence that could not start here wait for the others. If none of
+// them takes it before all have had their turn, this member claims it, to record that no member could
+// start it.
 func (r *Ring) awaitOthers(c *claim) {
 	r.enter(c, waiting)
 	c.run, c.reason = true, job.NoMember

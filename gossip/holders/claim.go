@@ -203,7 +203,7 @@ func (r *Table) Receive(from string, a Answer, now time.Time) (Claimed, Changes)
 	case a.Reply == Known:
 		delete(r.claims, a.Occurrence)
 		news := r.Learn([]Mark{a.Mark}, now)
-		if e := r.entries[a.Occurrence]; e.release() && e.holder().givenUp { // the answer is older than that mark
+		if e := r.entries[a.Occurrence]; e.release() && e.holder().givenUp { // since the answer was sent, the holder gave it up
 			news.Orphans = append(news.Orphans, Report{Mark: mark(a.Occurrence, e.holder()), Tried: r.triedOf(a.Occurrence)})
 		}
 		return Claimed{Occurrence: a.Occurrence, Grant: Refused, By: a.Mark.Member}, news

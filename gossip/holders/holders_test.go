@@ -711,7 +711,7 @@ func TestGivenUpHidesNoOtherMark(t *testing.T) {
 }
 
 // TestOlderAnswerHidesNoGivenUp: a and b took an occurrence, and b gave it up. a checks whether it still holds
-// it, and gets an answer of before b gave it up. The occurrence is nobody's then.
+// it, and gets an answer from before b gave it up. Then no member holds the occurrence.
 func TestOlderAnswerHidesNoGivenUp(t *testing.T) {
 	r, o := New("a", DefaultLimits), due(1, 0)
 	r.claimAlone(o)

@@ -89,7 +89,8 @@ func (e *entry) ran() bool {
 	return e.mine.isOver() && e.mine.run != 0
 }
 
-// release removes this member's mark, if it took the occurrence but did not begin it. A mark with GivenUp
+// release removes this member's mark if it took the occurrence but did not begin it, and reports whether
+// it did so. A mark with GivenUp
 // stays, because others may have an older mark of this member, which only a newer one replaces.
 func (e *entry) release() (removed bool) {
 	if e == nil || e.mine.phase != exchange.Taken || e.mine.givenUp {

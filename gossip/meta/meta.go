@@ -34,8 +34,8 @@ const (
 // Any other change increases LeastVersion, too, and so does a change of rendezvous.Version: members
 // with an older format cannot be in one ring with this one, and are reported.
 const (
-	Version      = 9
-	LeastVersion = 9
+	Version      = 10
+	LeastVersion = 10
 )
 
 // Meta is a member's description of itself, in each of its alive messages.
