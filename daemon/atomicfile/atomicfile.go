@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// Suffix is the suffix of files that are being written. A crash may leave such a file behind.
+// Suffix is the suffix of files that Write is writing. A crash may leave such a file behind.
 const Suffix = ".tmp"
 
 // Write replaces a file, or makes one that only its owner can read. It does not follow
@@ -59,7 +59,8 @@ func writeNew(path string, parts [][]byte) error {
 }
 
 // Replace replaces a file, or makes one, with this mode. Unlike with Write, several processes can do
-// so at the same time, because each has its own temporary file. It does not follow symbolic links.
+// so at the same time, because each has its own temporary file. It does not follow symbolic links. After a crash, a file
+// .NAME.* may be left, and the new content may be lost.
 func Replace(path string, mode fs.FileMode, content []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {

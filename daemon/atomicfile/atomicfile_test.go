@@ -4,6 +4,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -87,5 +88,32 @@ func TestReadRegularRefusesOtherFiles(t *testing.T) {
 		if text, err := ReadRegular(path, 10); text != "" || err == nil || err.Error() != "it is not a regular file" {
 			t.Errorf("%s: got %q, error %v", path, text, err)
 		}
+	}
+}
+
+func TestReplaceByTwoAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "file")
+	var writers sync.WaitGroup
+	for _, text := range []string{"one", "two"} {
+		writers.Go(func() {
+			if err := Replace(path, 0o640, []byte(text)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	writers.Wait()
+	text, err := os.ReadFile(path)
+	if err != nil || string(text) != "one" && string(text) != "two" {
+		t.Errorf("got %q, %v", text, err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode() != 0o640 {
+		t.Errorf("got %v, %v, want mode 0640", info, err)
+	}
+	if err := Replace(filepath.Join(path, "below"), 0o640, nil); err == nil {
+		t.Error("a file below a file was made")
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("left %v, %v, want the file alone", left, err)
 	}
 }

@@ -1,6 +1,6 @@
 // Package othercron owns the files shared with other crons of the host, such as Debian's, so that
 // only one of them runs at a time and no @reboot entry runs twice after a boot. When cronring
-// replaces another cron, a file also has the time until which that one ran.
+// replaces another cron, a file also has the time when that one stopped.
 package othercron
 
 import (

@@ -1,5 +1,5 @@
-// Package pamsession owns the choice which jobs start in PAM sessions, and starting them there for
-// package spawn. Package session has the calls of systemd for this.
+// Package pamsession owns which jobs start in PAM sessions, and how package spawn starts them
+// there. Package session has the calls to systemd for this.
 package pamsession
 
 import (

@@ -1,4 +1,4 @@
-// Package recorder owns the queue of records and output that the loop writes to the history. It
+// Package recorder owns the queue of records and output between the loop and the history. It
 // writes them in order, in parts that do not delay starts, and later if the store fails.
 package recorder
 

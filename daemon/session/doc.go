@@ -1,4 +1,4 @@
-// Package session owns the calls of systemd that start, signal and observe a job in a PAM session
+// Package session owns the calls to systemd that start, signal and observe a job in a PAM session
 // of its user. Each job has a transient unit, whose PAMName= opens the session and, with it,
 // decides whether the account may run anything at all. Package pamsession chooses the jobs.
 //

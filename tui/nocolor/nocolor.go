@@ -1,5 +1,5 @@
-// Package nocolor owns a workaround for the slow colour detection of Lip Gloss, which it prevents
-// by setting NO_COLOR while packages are initialised. For a default printer that cronring does not
+// Package nocolor owns a workaround that sets NO_COLOR before Lip Gloss is initialised, so that its
+// slow colour detection does not run. For a default printer that cronring does not
 // use, Lip Gloss determines how many colours the terminal has; in tmux it starts another program
 // for that and waits for it, even for commands that print nothing with it.
 //

@@ -68,8 +68,8 @@ func metricsOfNobody() []byte {
 }
 
 // replaceFile replaces a file atomically. The temporary name has no suffix .prom, so that
-// collectors ignore it. Anything but a regular file, such as /dev/stdout, is written to
-// instead: root would replace it for everybody.
+// collectors ignore it. It rejects anything but a regular file, such as /dev/stdout, because root
+// would replace it for everybody.
 func replaceFile(path string, text []byte) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("write %s: it is not a regular file, and would be replaced by one", path)

@@ -108,8 +108,8 @@ type gate struct {
 	exempt origin
 }
 
-// jobGates have the same result for all occurrences of a job that are due. They come first:
-// then catchup= selects the occurrences that pass the others.
+// jobGates have the same result for all occurrences of a job that are due, and are checked once.
+// Then catchup= selects which of the occurrences go through the remaining gates, one by one.
 var jobGates = []gate{
 	{(*check).mayRunHere, forced},
 	{(*check).held, 0},
