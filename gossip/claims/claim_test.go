@@ -402,3 +402,23 @@ func TestClaimNamesTheMemberThatDied(t *testing.T) {
 		}
 	}
 }
+
+// TestReportEndsNoOpenClaim: the voters have not answered a claim, and another member reports that it took the
+// occurrence, which may count for another entry. The voters may have granted it to this member.
+func TestReportEndsNoOpenClaim(t *testing.T) {
+	for mode, want := range map[event.RingMode]int{event.Strict: 1, event.Available: 0} {
+		h, _ := newEngineInRing(t, 1, 1)
+		file, _ := crontab.Parse("ring", "#@ scope=ring\n* * * * * job\n", crontab.Config{Owner: "root"})
+		h.step(0, event.Load{Crontabs: []*crontab.File{file}, Ring: mode})
+		claims := h.step(30 * time.Second)
+		if len(claims) != 1 {
+			t.Fatalf("mode %v: got claims %v, want 1", mode, claims)
+		}
+		due := claims[0].Occurrence
+		h.step(0, holders.Claimed{Occurrence: due, Grant: holders.Postponed})
+		h.step(0, holders.Changes{Others: []exchange.Occurrence{due}})
+		if claims := h.step(usualHoldOff); len(claims) != want {
+			t.Errorf("mode %v: got claims %v, want %d", mode, claims, want)
+		}
+	}
+}

@@ -96,10 +96,11 @@ func following(before, x *holders.Report) *holders.Report {
 }
 
 // others handles a report that other members took occurrences. It keeps the claim for an
-// orphan, because the report may come from the member that is gone.
+// orphan, because the report may come from the member that is gone, and one that the voters
+// may have granted.
 func (r *Ring) others(all []exchange.Occurrence) {
 	for _, o := range all {
-		if c := r.claims[o]; c != nil && c.state < asked && !c.again {
+		if c := r.claims[o]; c != nil && c.state < asked && !c.again && !c.open {
 			r.forget(c)
 			r.claimOlder(c)
 		}
