@@ -544,6 +544,9 @@ func (n *simMember) fact(r job.Record) {
 	switch {
 	case n.rivals[key] || r.Job.Owner() != "root":
 		s.rivaled[o] = s.rivaled[o] || r.Kind == job.Decided
+		if r.Run != nil {
+			n.stored[exchange.OccurrenceOf(job.KeyOf(r.Job, r.Run.User), r.Due)] = true
+		}
 	case r.Kind == job.Doubled:
 		if s.doubled[o] == nil {
 			s.doubled[o] = map[string]bool{}

@@ -328,10 +328,24 @@ func (r *Ring) awaitsOlder(c *claim) bool {
 	return c.open && !c.run && (slices.ContainsFunc(r.asking[c.Key], isOlder) || slices.ContainsFunc(r.stalled[c.Key], isOlder))
 }
 
-// permit permits an occurrence that was granted to this member.
+// taken returns the progress of an occurrence that this member has, and has not begun.
+func (c *claim) taken() exchange.Progress {
+	p := exchange.Progress{Occurrence: c.Occurrence, Phase: exchange.Taken}
+	if c.orphan != nil {
+		p.Attempt, p.Lost = c.orphan.Attempt, c.orphan.Lost
+	}
+	return p
+}
+
+// permit permits an occurrence that was granted to this member. If this member cannot run it any longer, for
+// instance because the account was removed meanwhile, it leaves the occurrence to the others.
 func (r *Ring) permit(c *claim, token uint64) {
 	if _, ok := r.optionsOf(c); !ok && !c.run {
-		r.forget(c)
+		if r.forget(c); c.reason == "" {
+			p := c.taken()
+			p.GivenUp = true
+			r.progress(p)
+		}
 		return
 	}
 	p := exchange.Permit{Occurrence: c.Occurrence, Token: token, Reason: c.reason, Skips: c.skips}

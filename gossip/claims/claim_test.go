@@ -422,3 +422,21 @@ func TestReportEndsNoOpenClaim(t *testing.T) {
 		}
 	}
 }
+
+// TestGrantOfADisabledJobIsLeftToTheOthers: this member cannot run a job any longer when the answer to its claim
+// arrives.
+func TestGrantOfADisabledJobIsLeftToTheOthers(t *testing.T) {
+	h, _ := newEngineInRing(t, 600, 1)
+	disabled, _ := crontab.Parse("ring", "#@ default scope=ring enabled=no\n1 8 * * * job --number 481\n", crontab.Config{Owner: "root"})
+	due := h.step(30 * time.Second)[0].Occurrence
+	h.step(0, event.Load{Crontabs: []*crontab.File{disabled}, Ring: event.Available})
+	h.ring.Receive(holders.Claimed{Occurrence: due, Grant: holders.Granted})
+	h.StepIn(h.ring, h.now)
+	given := slices.ContainsFunc(h.ring.Effects(), func(x holders.Effect) bool {
+		p, is := x.(exchange.Progress)
+		return is && p.Occurrence == due && p.GivenUp
+	})
+	if !given {
+		t.Error("the occurrence is not given up")
+	}
+}

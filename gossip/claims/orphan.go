@@ -172,11 +172,7 @@ func (r *Ring) depart() {
 		c.last = ok && c.open && !c.run && !r.host.Draining && !r.isForOthers(c.slot)
 		switch {
 		case ok && c.open && !c.run && !c.last && c.reason == "" && len(c.skips) == 0:
-			p := exchange.Progress{Occurrence: c.Occurrence, Phase: exchange.Taken}
-			if c.orphan != nil {
-				p.Attempt, p.Lost = c.orphan.Attempt, c.orphan.Lost
-			}
-			r.releasing = append(r.releasing, p)
+			r.releasing = append(r.releasing, c.taken())
 			r.forget(c)
 		case c.state >= asked || c.run:
 		case !c.last:
