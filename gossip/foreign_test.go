@@ -152,6 +152,18 @@ func TestMarksCountDuringAnEdit(t *testing.T) {
 	})
 }
 
+// takes checks that a member takes an occurrence of job 7, and that it is then refused to another one.
+func (r *testRing) takes(a, other *testMember) {
+	r.t.Helper()
+	o := occurrence(7)
+	a.Take(holders.Claim{Occurrence: o})
+	r.granted(a, o, holders.Granted)
+	other.Take(holders.Claim{Occurrence: o})
+	if by := r.granted(other, o, holders.Refused); by != a.id {
+		r.t.Errorf("the claim is refused for %q, want for %q", by, a.id)
+	}
+}
+
 // The entry of a member that restarts may have been edited while it was down: what the member
 // takes then counts, also on a host that joined less than a minute before.
 func TestMarksCountAfterAnEditOfAMemberThatWasDown(t *testing.T) {
@@ -174,13 +186,7 @@ func TestMarksCountAfterAnEditOfAMemberThatWasDown(t *testing.T) {
 		b.start()
 		r.agree(30*time.Second, r.members)
 		r.knows(a, 1)
-		o := occurrence(7)
-		b.Take(holders.Claim{Occurrence: o})
-		r.granted(b, o, holders.Granted)
-		a.Take(holders.Claim{Occurrence: o})
-		if by := r.granted(a, o, holders.Refused); by != b.id {
-			t.Errorf("the claim is refused for %q, want for %q", by, b.id)
-		}
+		r.takes(b, a)
 	})
 }
 
@@ -200,13 +206,7 @@ func TestMarksCountForTwoThatStartWithAnEdit(t *testing.T) {
 		add(2)
 		r.agree(30*time.Second, r.members)
 		r.knows(b, 2)
-		o := occurrence(7)
-		a.Take(holders.Claim{Occurrence: o})
-		r.granted(a, o, holders.Granted)
-		b.Take(holders.Claim{Occurrence: o})
-		if by := r.granted(b, o, holders.Refused); by != a.id {
-			t.Errorf("the claim is refused for %q, want for %q", by, a.id)
-		}
+		r.takes(a, b)
 	})
 }
 

@@ -181,6 +181,15 @@ func TestFewMembersTryToStartAnOccurrence(t *testing.T) {
 	}
 }
 
+// granted grants an occurrence to this member, and reports whether a record of that step matches.
+func (h *engineInRing) granted(o exchange.Occurrence, matches func(*job.Record) bool) bool {
+	h.ring.Receive(holders.Claimed{Occurrence: o, Grant: holders.Granted})
+	return slices.ContainsFunc(h.StepIn(h.ring, h.now), func(e effect.Effect) bool {
+		f, is := e.(effect.Fact)
+		return is && matches(&f.Record)
+	})
+}
+
 // TestGivenUpOccurrenceOfADisabledJobCountsAsFailed: a run cannot start, and no other member takes its
 // occurrence over. It counts as failed here, although its job was disabled meanwhile.
 func TestGivenUpOccurrenceOfADisabledJobCountsAsFailed(t *testing.T) {
@@ -199,11 +208,7 @@ func TestGivenUpOccurrenceOfADisabledJobCountsAsFailed(t *testing.T) {
 	if claims := h.step(ranks * usualHoldOff); len(claims) != 1 || claims[0].Occurrence != due {
 		t.Fatalf("got claims %v, want %v again", claims, due)
 	}
-	h.ring.Receive(holders.Claimed{Occurrence: due, Grant: holders.Granted})
-	failed := slices.ContainsFunc(h.StepIn(h.ring, h.now), func(e effect.Effect) bool {
-		f, is := e.(effect.Fact)
-		return is && f.Record.Kind == job.Dropped && f.Record.Reason == job.NoMember
-	})
+	failed := h.granted(due, func(r *job.Record) bool { return r.Kind == job.Dropped && r.Reason == job.NoMember })
 	if !failed || len(h.ring.claims) != 0 {
 		t.Errorf("it counts as failed: %v, and %d claims are left; want true and none", failed, len(h.ring.claims))
 	}
@@ -310,11 +315,7 @@ func TestGivenUpOccurrenceOfALeaverCountsAsFailed(t *testing.T) {
 	if claims := h.step(1); len(claims) != 1 || claims[0].Occurrence != due || claims[0].From != "later" {
 		t.Fatalf("got claims %v, want %v from the member that left last", claims, due)
 	}
-	h.ring.Receive(holders.Claimed{Occurrence: due, Grant: holders.Granted})
-	recorded := slices.ContainsFunc(h.StepIn(h.ring, h.now), func(e effect.Effect) bool {
-		f, is := e.(effect.Fact)
-		return is && f.Record.Kind == job.Decided && f.Record.Reason == job.NoMember
-	})
+	recorded := h.granted(due, func(r *job.Record) bool { return r.Kind == job.Decided && r.Reason == job.NoMember })
 	if !recorded || len(h.ring.claims) != 0 {
 		t.Errorf("it is recorded: %v, and %d claims are left; want true and none", recorded, len(h.ring.claims))
 	}
@@ -337,12 +338,7 @@ func TestClaimUsesTheLatestReport(t *testing.T) {
 	if claims := h.step(usualHoldOff); len(claims) != 1 || claims[0].From != "y" {
 		t.Fatalf("got claims %v, want one from the member that gave it up last", claims)
 	}
-	h.ring.Receive(holders.Claimed{Occurrence: due, Grant: holders.Granted})
-	second := slices.ContainsFunc(h.StepIn(h.ring, h.now), func(e effect.Effect) bool {
-		f, is := e.(effect.Fact)
-		return is && f.Record.Run != nil && f.Record.Run.Attempt == 2
-	})
-	if !second {
+	if !h.granted(due, func(r *job.Record) bool { return r.Run != nil && r.Run.Attempt == 2 }) {
 		t.Error("the run is not the second attempt")
 	}
 }
