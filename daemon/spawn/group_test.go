@@ -2,7 +2,6 @@ package spawn
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -53,20 +52,27 @@ func newGroups(t testing.TB, r *option.Resources) kernelGroups {
 		t.Skip("SKIPPED, NOT TESTED: ", why)
 	}
 	t.Cleanup(func() {
-		left, _ := filepath.Glob("/sys/fs/cgroup/*/" + name)
-		more, _ := filepath.Glob("/sys/fs/cgroup/memory/*/*/" + name)
-		for _, dir := range append(left, more...) {
-			_ = os.Remove(filepath.Join(dir, "unlimited"))
-			err := os.Remove(dir)
-			for end := time.Now().Add(patience); errors.Is(err, syscall.EBUSY) && time.Now().Before(end); err = os.Remove(dir) {
-				runtime.Gosched() // the kernel is not done with what was in it
+		// A process that the kernel killed may leave its group after the Spawner has returned.
+		for late := time.Now().Add(patience); ; runtime.Gosched() {
+			tree.Close()
+			left := groupsOf(name)
+			if len(left) == 0 {
+				return
 			}
-			if err != nil {
-				t.Errorf("a group is left: %v", err)
+			if time.Now().After(late) {
+				t.Errorf("groups are left: %q", left)
+				return
 			}
 		}
 	})
 	return kernelGroups{tree}
+}
+
+// groupsOf returns the directories of a tree with that name.
+func groupsOf(name string) []string {
+	left, _ := filepath.Glob("/sys/fs/cgroup/*/" + name)
+	more, _ := filepath.Glob("/sys/fs/cgroup/memory/*/*/" + name)
+	return append(left, more...)
 }
 
 // entry sets the options of a line on a run, in a crontab of its own user or of the host.
