@@ -77,7 +77,9 @@ func TestShellGolden(t *testing.T) {
 			typeKeys(s, "r")
 		}},
 		{"offline", func(s *Shell, _ *plainScreen) {
-			s.Lost(screentest.Now, &api.Error{What: "cannot see the board: cronringd does not answer on /run/cronring/cronring.sock", Why: "connection refused", Kind: api.Unreachable}, 4*time.Second)
+			for _, err := range screentest.Ended().Board(t.Context()) {
+				s.Lost(screentest.Now, err, 4*time.Second)
+			}
 			s.Tick(screentest.Now.Add(2 * time.Second))
 		}},
 		{"connecting", func(s *Shell, _ *plainScreen) { s.w.Link = screen.Link{Socket: "/run/cronring/cronring.sock"} }},

@@ -54,7 +54,7 @@ func TestDSTScreens(t *testing.T) {
 		return j, err
 	}
 	screentest.Check(t, "dst-hostile", func(v canvas.View, w *screen.World) { screentest.Draw(openDST(t, w, d), v, w) })
-	screentest.Check(t, "dst-error", func(v canvas.View, w *screen.World) { screentest.Draw(openDST(t, w, &screentest.Daemon{}), v, w) })
+	screentest.Check(t, "dst-error", func(v canvas.View, w *screen.World) { screentest.Draw(openDST(t, w, screentest.Ended()), v, w) })
 }
 
 // The screen and the command line report the same.

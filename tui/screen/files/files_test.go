@@ -1,6 +1,7 @@
 package files
 
 import (
+	"io/fs"
 	"strings"
 	"testing"
 
@@ -37,11 +38,7 @@ func TestFilesScreens(t *testing.T) {
 		screentest.Draw(openFiles(t, w, d), v, w)
 	})
 	screentest.Check(t, "files-trouble", func(v canvas.View, w *screen.World) {
-		d := screentest.FilesDaemon()
-		d.OnCrontabFiles = func() ([]api.CrontabFile, error) {
-			return nil, &api.Error{Kind: api.NotAllowed, What: "cannot list crontabs", Why: "you are nobody", Fix: "ask as root"}
-		}
-		screentest.Draw(openFiles(t, w, d), v, w)
+		screentest.Draw(openFiles(t, w, screentest.NoServer(fs.ErrPermission)), v, w)
 	})
 	screentest.Check(t, "files-hostile", func(v canvas.View, w *screen.World) {
 		d := screentest.FilesDaemon()

@@ -59,10 +59,10 @@ func TestJobsScreens(t *testing.T) {
 		"jobs-offline": func(w *screen.World, d *screentest.Daemon, s *Jobs) {
 			screentest.Show(t, s, canvas.New(160, 46).View(), w, d)
 			w.Link.Live = false
-			*d = screentest.Daemon{}
+			d.Real = screentest.Ended()
 		},
 		"jobs-error": func(_ *screen.World, d *screentest.Daemon, _ *Jobs) {
-			*d = screentest.Daemon{}
+			d.Real = screentest.Ended()
 		},
 		"jobs-ring": func(w *screen.World, _ *screentest.Daemon, _ *Jobs) {
 			rows := screentest.Rows()

@@ -445,9 +445,9 @@ func Draw(s screen.Screen, v canvas.View, w *screen.World) {
 
 // GoOffline has the daemon be away for 14 seconds.
 func GoOffline(w *screen.World) {
-	w.Link = screen.Link{Tried: true, Socket: w.Link.Socket, Since: Now.Add(-14 * time.Second), Retry: 2 * time.Second, Err: &api.Error{
-		Kind: api.Unreachable, What: "cronringd does not answer on /run/cronring/cronring.sock", Why: "connection refused",
-	}}
+	w.Link = screen.Link{Tried: true, Socket: w.Link.Socket, Since: Now.Add(-14 * time.Second), Retry: 2 * time.Second}
+	for _, w.Link.Err = range Ended().Board(context.Background()) {
+	}
 }
 
 // Act performs actions and the requests that follow from them. It returns the other

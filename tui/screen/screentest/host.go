@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -65,10 +66,18 @@ func serve(ctx context.Context, w *simulated.World) (*api.Client, error) {
 		Account: func(uint32) (string, error) { return "root", nil }, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})
 	go s.Serve(ctx, l)
-	return api.Through("/run/cronring/cronring.sock", func(ctx context.Context) (net.Conn, error) {
+	return api.DialWith(api.SystemSocket, func(ctx context.Context) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", l.Addr().String())
 	}), nil
 }
+
+// NoServer returns a client whose connections fail.
+func NoServer(reason error) *api.Client {
+	return api.DialWith(api.SystemSocket, func(context.Context) (net.Conn, error) { return nil, reason })
+}
+
+// Ended returns a client of a daemon that has ended.
+func Ended() *api.Client { return NoServer(syscall.ECONNRESET) }
 
 // Serve has a real server answer for a host until the test ends.
 func Serve(t testing.TB, w *simulated.World) *api.Client {

@@ -82,7 +82,7 @@ func TestStatsScreens(t *testing.T) {
 		shelltest.Draw(open(t, w, screentest.Serve(t, screentest.NewHost("2026-11-20T17:00:00Z"))), v, w)
 	})
 	screentest.Check(t, "stats-error", func(v canvas.View, w *screen.World) {
-		shelltest.Draw(open(t, w, &screentest.Daemon{}), v, w)
+		shelltest.Draw(open(t, w, screentest.Ended()), v, w)
 	})
 }
 

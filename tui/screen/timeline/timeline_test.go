@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"testing"
@@ -71,9 +72,7 @@ func TestTimelineScreens(t *testing.T) {
 			return nil
 		},
 		"timeline-denied": func(_ *screen.World, d *screentest.Daemon, _ *Timeline) []keys.Action {
-			d.OnLine = func(api.TimelineQuery) (api.Timeline, error) {
-				return api.Timeline{}, &api.Error{Kind: api.NotAllowed, What: "cannot see the time line", Why: "the account is not in the group cronring"}
-			}
+			d.Real = screentest.NoServer(fs.ErrPermission)
 			return nil
 		},
 		"timeline-absolute": func(w *screen.World, _ *screentest.Daemon, _ *Timeline) []keys.Action {
@@ -415,13 +414,9 @@ func TestBarsTellSmallDifferencesFromLargeOnes(t *testing.T) {
 
 func TestClashesScreens(t *testing.T) {
 	for name, change := range map[string]func(d *screentest.Daemon){
-		"clashes":      func(*screentest.Daemon) {},
-		"clashes-none": func(d *screentest.Daemon) { d.Real = screentest.Serve(t, screentest.NewHost("2026-11-20T17:00:00Z")) },
-		"clashes-error": func(d *screentest.Daemon) {
-			d.OnClashes = func(api.ClashQuery) (api.Clashes, error) {
-				return api.Clashes{}, &api.Error{Kind: api.Unreachable, What: "cannot find clashes", Why: "connection refused", Fix: "systemctl status cronring"}
-			}
-		},
+		"clashes":       func(*screentest.Daemon) {},
+		"clashes-none":  func(d *screentest.Daemon) { d.Real = screentest.Serve(t, screentest.NewHost("2026-11-20T17:00:00Z")) },
+		"clashes-error": func(d *screentest.Daemon) { d.Real = screentest.Ended() },
 		"clashes-hostile": func(d *screentest.Daemon) {
 			d.OnClashes = func(q api.ClashQuery) (api.Clashes, error) {
 				c, err := d.Real.Clashes(t.Context(), q)

@@ -48,7 +48,7 @@ func TestUpcomingScreens(t *testing.T) {
 		shelltest.Draw(open(t, w, screentest.Serve(t, screentest.NewHost("2026-11-20T17:00:00Z"))), v, w)
 	})
 	screentest.Check(t, "next-hour-error", func(v canvas.View, w *screen.World) {
-		shelltest.Draw(open(t, w, &screentest.Daemon{}), v, w)
+		shelltest.Draw(open(t, w, screentest.Ended()), v, w)
 	})
 }
 
