@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/simulated"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/screen"
@@ -23,43 +25,30 @@ func open(t *testing.T, w *screen.World, d screen.Daemon, jobs ...job.ID) *Stats
 	return s
 }
 
-// yearDaemon has a run each hour of each day. All runs of the 13th fail, and one of each 7th.
-func yearDaemon() *screentest.Daemon {
-	return &screentest.Daemon{OnStats: func(q api.StatsQuery) (api.Stats, error) {
-		st := api.Stats{Since: q.Since, Until: q.Until, By: q.By, Zone: "Europe/Berlin"}
-		for day := q.Since; q.By == "day" && day.Before(screentest.Now); day = day.AddDate(0, 0, 1) {
-			g := api.StatsGroup{Name: day.In(time.FixedZone("", 3600)).Format(time.DateOnly), Runs: 24, OK: 24, Time: time.Minute}
-			switch g.Name[8:] {
-			case "13":
-				g.OK = 0
-			case "07":
-				g.OK = 23
-			case "09":
-				continue
-			}
-			g.Failed = g.Runs - g.OK
-			st.Groups = append(st.Groups, g)
+// quarter is a host that ran etl-orders each hour for 90 days, and pg-backup each day, except
+// on each 9th. All runs of etl-orders on a 13th failed, and one on each 7th.
+func quarter(t *testing.T) *api.Client {
+	t.Helper()
+	h, local := screentest.NewHost("2026-08-22T17:02:11Z"), screentest.NewWorld(t).Local
+	h.LoadCrontabs(nil, screentest.Crontab("/etc/cron.d/etl", "", "#@ name=etl-orders\n0 * 1-8,10-31 * * etl /opt/etl/run orders\n#@ name=pg-backup\n30 2 1-8,10-31 * * postgres /opt/pg-backup/run\n"))
+	h.Play(screentest.Now.Format(time.RFC3339), func(s effect.Start) simulated.Played {
+		p := simulated.Played{Took: time.Duration(4+s.Run.ID%6) * time.Second, Outcome: job.Outcome{Kind: job.Exited}}
+		if s.Job.ID == "pg-backup" {
+			p.Took = time.Duration(60+s.Run.ID%30) * time.Second
+		} else if at := s.Run.Due.In(local); at.Day() == 13 || at.Day() == 7 && at.Hour() == 4 {
+			p.Took, p.Outcome.Code = 40*time.Second, 1
 		}
-		if q.By != "day" {
-			st.Groups = []api.StatsGroup{
-				{Name: "etl-orders", Runs: 700, OK: 650, Failed: 50, P50: 4 * time.Second, P95: 9 * time.Second, Max: 40 * time.Second, Time: time.Hour, Waste: 8 * time.Minute},
-				{Name: "pg-backup", Runs: 30, OK: 30, P50: time.Minute, P95: 2 * time.Minute, Max: 3 * time.Minute, Time: 30 * time.Minute},
-			}
-		}
-		st.All = api.StatsGroup{Runs: 730, OK: 680, Failed: 50, P50: 5 * time.Second, P95: time.Minute, Max: 3 * time.Minute, Time: 90 * time.Minute, Waste: 8 * time.Minute}
-		if !q.Until.IsZero() { // the first half
-			st.All.OK, st.All.Failed, st.All.P95 = 720, 10, 70*time.Second
-		}
-		return st, nil
-	}}
+		return p
+	})
+	return screentest.Serve(t, h)
 }
 
 func TestStatsScreens(t *testing.T) {
+	d := quarter(t)
 	screentest.CheckLayouts(t, "stats", func(v canvas.View, w *screen.World) {
 		shelltest.Draw(open(t, w, screentest.NewDaemon()), v, w)
 	})
 	screentest.CheckLayouts(t, "stats-90-days", func(v canvas.View, w *screen.World) {
-		d := yearDaemon()
 		s := open(t, w, d)
 		screentest.Act(t, s, w, d, keys.Days90)
 		shelltest.Draw(s, v, w)
@@ -68,9 +57,9 @@ func TestStatsScreens(t *testing.T) {
 		shelltest.Draw(open(t, w, screentest.NewDaemon(), "certbot-renew"), v, w)
 	})
 	screentest.Check(t, "stats-hostile", func(v canvas.View, w *screen.World) {
-		d := yearDaemon()
 		s := open(t, w, &screentest.Daemon{OnStats: func(q api.StatsQuery) (api.Stats, error) {
-			st, err := d.OnStats(q)
+			q.Refs = nil
+			st, err := d.Stats(t.Context(), q)
 			for i, r := range screentest.HostileRows(w) {
 				st.Groups = append(st.Groups, api.StatsGroup{Name: string(r.Job), Runs: 1 << 60, OK: i, Max: 1 << 62, Time: 1})
 			}
@@ -87,7 +76,7 @@ func TestStatsScreens(t *testing.T) {
 }
 
 func TestStatsAreSortedBySlowestAndWasted(t *testing.T) {
-	w, d := screentest.NewWorld(t), yearDaemon()
+	w, d := screentest.NewWorld(t), quarter(t)
 	s := open(t, w, d)
 	first := func() string { return s.rows.Row(0).Name }
 	for _, want := range []string{"etl-orders", "etl-orders", "pg-backup", "pg-backup", "etl-orders"} { // TIME, WASTED, P95, SLOWEST, OK
@@ -131,7 +120,7 @@ func TestStatsCompareTheHalvesOfWhatIsCounted(t *testing.T) {
 }
 
 func TestStatsOfAJob(t *testing.T) {
-	w, d := screentest.NewWorld(t), yearDaemon()
+	w, d := screentest.NewWorld(t), quarter(t)
 	s := open(t, w, d)
 	effects := screentest.Act(t, s, w, d, keys.Open)
 	if show := effects[0].(screen.Show); show.Action != keys.ShowStats || !slices.Equal(show.Subject.Jobs, []job.ID{"etl-orders"}) {
