@@ -1,11 +1,13 @@
 package page
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 )
 
@@ -31,6 +33,14 @@ func Percent(part, whole int) string {
 	}
 	tenths := part * 1000 / max(whole, 1)
 	return fmt.Sprintf("%d.%d %%", tenths/10, tenths%10)
+}
+
+// Reason returns why a daemon is not reached, without what failed because of that.
+func Reason(err error) string {
+	if e, ok := errors.AsType[*api.Error](err); ok && e.Why != "" {
+		return e.Why
+	}
+	return err.Error()
 }
 
 // Shorten is foreign text in room cells, in letters of any terminal.

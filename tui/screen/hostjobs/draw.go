@@ -1,11 +1,9 @@
 package hostjobs
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
-	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/page"
@@ -89,14 +87,6 @@ func wrap(lines []problemLine, width int) (wrapped []problemLine) {
 	return wrapped
 }
 
-// reason returns why a host is not reached, without what could not be done therefore.
-func reason(err error) string {
-	if e, ok := errors.AsType[*api.Error](err); ok && e.Why != "" {
-		return e.Why
-	}
-	return err.Error()
-}
-
 // problemLines names the hosts that are not reached, each with its error, and those that have not
 // answered yet.
 func (s *HostJobs) problemLines(w *screen.World) (lines []problemLine) {
@@ -105,7 +95,7 @@ func (s *HostJobs) problemLines(w *screen.World) (lines []problemLine) {
 		if h.known {
 			jobs = "its jobs are " + s.age(w, h.name) + " old"
 		}
-		text := fmt.Sprintf("%s %s (%s): %s", w.Glyphs.Failed, h.name, jobs, reason(h.err))
+		text := fmt.Sprintf("%s %s (%s): %s", w.Glyphs.Failed, h.name, jobs, page.Reason(h.err))
 		lines = append(lines, problemLine{text, canvas.Style{Role: canvas.Bad}})
 	}
 	var waiting []string

@@ -63,7 +63,7 @@ func open(t *testing.T, w *screen.World, v canvas.View) (s *HostJobs, here, ther
 	s.Draw(v, w)
 	screentest.Settle(t, s, w, here, s.Refresh(w))
 	w.Now = w.Now.Add(-3 * time.Minute)
-	tell(t, s, w, here, hostwatch.BoardReport{Host: "db-02", Err: errors.New("no answer after 15 s")}, hostwatch.BoardReport{Host: "db-03", Err: errors.New("connection refused")})
+	tell(t, s, w, here, hostwatch.BoardReport{Host: "db-02", Err: errors.New("no answer after 15 s")}, hostwatch.BoardReport{Host: "db-03", Err: screentest.NoSSH("db-03")})
 	w.Now = w.Now.Add(3 * time.Minute)
 	return s, here, there
 }
@@ -83,9 +83,7 @@ func TestHostJobsScreens(t *testing.T) {
 	screentest.Check(t, "hostjobs-error", func(v canvas.View, w *screen.World) {
 		s, here, _ := open(t, w, v)
 		tell(t, s, w, here, hostwatch.BoardReport{Host: "db-02", Update: update(screentest.Rows()[4:14])}, hostwatch.BoardReport{Host: "db-04", Update: update(nil)})
-		tell(t, s, w, here, hostwatch.BoardReport{Host: "db-03", Err: &api.Error{
-			What: "cannot reach the daemon of db-03.example.org through ssh", Why: "ssh: connect to host db-03.example.org port 22: Connection refused",
-		}})
+		tell(t, s, w, here, hostwatch.BoardReport{Host: "db-03", Err: screentest.NoSSH("db-03.example.org")})
 		v.Fill(" ", canvas.Style{})
 		shelltest.Draw(s, v, w)
 	})

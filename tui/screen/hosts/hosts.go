@@ -92,7 +92,7 @@ func count(title string, from int, role canvas.Role, states ...job.State) table.
 func nextText(w *screen.World, r *row) (string, canvas.Style) {
 	switch {
 	case r.Err != nil:
-		text := w.Glyphs.Failed + " " + r.Err.Error()
+		text := w.Glyphs.Failed + " " + page.Reason(r.Err)
 		if r.Retry > 0 {
 			text += " (again after " + display.Brief(r.Retry) + ")"
 		}

@@ -6,9 +6,12 @@ import (
 	"os/exec"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/server/simulated"
 	"github.com/cronring/cronring/tui/canvas"
 	hostwatch "github.com/cronring/cronring/tui/hosts"
 	"github.com/cronring/cronring/tui/keys"
@@ -33,29 +36,49 @@ func (o others) Dashboard(host string, _ job.ID) *exec.Cmd {
 	return exec.Command("cronring", "top", "-H", host)
 }
 
+// backups is a host with two jobs that fail, and one that runs.
+func backups(t *testing.T) api.Status {
+	t.Helper()
+	h := screentest.NewHost("2026-11-20T16:00:00Z")
+	h.LoadCrontabs(nil, screentest.Crontab("/etc/cron.d/backup", "", "#@ name=home-backup\n1 * * * * root /opt/backup home\n"+
+		"#@ name=mail-backup\n2 * * * * root /opt/backup mail\n#@ name=pg-backup\n9 * * * * root /opt/backup pg\n#@ name=sync\n30 17 * * * root /opt/sync\n"))
+	h.Play(screentest.Now.Format(time.RFC3339), func(s effect.Start) simulated.Played {
+		switch s.Job.ID {
+		case "sync": // it runs until the end of the test
+			return simulated.Played{}
+		case "pg-backup":
+			return simulated.Played{Took: time.Minute, Outcome: job.Outcome{Kind: job.Exited}}
+		}
+		return simulated.Played{Took: time.Second, Outcome: job.Outcome{Kind: job.Exited, Code: 1}}
+	})
+	status, err := screentest.Serve(t, h).Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return status
+}
+
 // open shows the host of the fixture and three others: one works, one cannot be reached, and one hangs.
-func open(w *screen.World) *Hosts {
+func open(t *testing.T, w *screen.World) *Hosts {
+	t.Helper()
 	w.Hosts = others{}
 	s := New()
 	s.Open(w)
 	s.Take(w, screen.Answer{Slot: slotHosts, Value: []string{"db-02", "db-03", "db-04"}})
-	next := &api.Upcoming{Job: "pg-backup", At: screentest.Now.Add(7 * 60e9)}
-	s.Take(w, screen.Answer{Slot: slotHosts, Value: hostwatch.Report{Host: "db-02", Status: api.Status{
-		Now: screentest.Now, States: map[job.State]int{job.StateFailing: 2, job.StateRunning: 1, job.StateOK: 40}, Next: next,
-	}}})
-	s.Take(w, screen.Answer{Slot: slotHosts, Value: hostwatch.Report{Host: "db-03", Err: errors.New("connection refused"), Retry: 4e9}})
+	s.Take(w, screen.Answer{Slot: slotHosts, Value: hostwatch.Report{Host: "db-02", Status: backups(t)}})
+	s.Take(w, screen.Answer{Slot: slotHosts, Value: hostwatch.Report{Host: "db-03", Err: screentest.NoSSH("db-03"), Retry: 4e9}})
 	return s
 }
 
 func TestHostsScreens(t *testing.T) {
-	screentest.CheckLayouts(t, "hosts", func(v canvas.View, w *screen.World) { shelltest.Draw(open(w), v, w) })
+	screentest.CheckLayouts(t, "hosts", func(v canvas.View, w *screen.World) { shelltest.Draw(open(t, w), v, w) })
 	screentest.Check(t, "hosts-none", func(v canvas.View, w *screen.World) {
 		s := New()
 		s.Open(w)
 		shelltest.Draw(s, v, w)
 	})
 	screentest.Check(t, "hosts-hostile", func(v canvas.View, w *screen.World) {
-		s := open(w)
+		s := open(t, w)
 		for _, r := range screentest.HostileRows(w) {
 			s.put(row{known: true, Report: hostwatch.Report{Host: r.User, Status: api.Status{Health: api.Health{Host: r.User}, Next: &api.Upcoming{Job: r.Job}}}})
 			s.put(row{known: true, Report: hostwatch.Report{Host: "e" + r.User, Err: errors.New(r.User)}})
@@ -88,7 +111,7 @@ func TestAHostDiesWhileItIsShown(t *testing.T) {
 
 func TestEnterOpensTheDashboardOfAHost(t *testing.T) {
 	w := screentest.NewWorld(t)
-	s := open(w)
+	s := open(t, w)
 	if s.Refuses(w, keys.Open) == "" {
 		t.Error("the host that is shown can be opened again")
 	}

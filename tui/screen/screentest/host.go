@@ -76,6 +76,11 @@ func NoServer(reason error) *api.Client {
 	return api.DialWith(api.SystemSocket, func(context.Context) (net.Conn, error) { return nil, reason })
 }
 
+// NoSSH is the error for a host on which no ssh listens, as package cli reports it.
+func NoSSH(host string) error {
+	return &api.Error{Kind: api.Unreachable, What: "cannot reach the daemon of " + host + " through ssh", Why: "ssh: connect to host " + host + " port 22: Connection refused"}
+}
+
 // Ended returns a client of a daemon that has ended.
 func Ended() *api.Client { return NoServer(syscall.ECONNRESET) }
 
