@@ -117,9 +117,13 @@ func (q Requests) Taken(key job.Key) (due time.Time, by string, ok bool) {
 
 // Status is the ring as this host sees it.
 func (q Requests) Status() api.Ring {
-	r, s := q.Member, q.members.Snapshot()
-	v := q.View()
-	r.past.look(v, s, time.Now())
+	s, v := q.members.Snapshot(), q.View()
+	q.past.look(v, s, time.Now())
+	return q.describe(s, v)
+}
+
+// describe returns the ring of a snapshot.
+func (r *Member) describe(s *gossip.Snapshot, v *view.View) api.Ring {
 	status := api.Ring{
 		Name: r.config.Name, Mode: r.config.Mode(), Self: r.id, Joined: s.Joined, Jobs: v.RingJobs(),
 		Members: []api.Member{}, Held: s.Barred, Problems: r.problems(s, v),

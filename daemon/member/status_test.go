@@ -1,16 +1,28 @@
 package member
 
 import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/engine/event"
+	"github.com/cronring/cronring/daemon/engine/view"
+	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip"
+	"github.com/cronring/cronring/gossip/claims"
+	"github.com/cronring/cronring/gossip/clocks"
+	"github.com/cronring/cronring/gossip/holders"
 	"github.com/cronring/cronring/gossip/inbox"
 	"github.com/cronring/cronring/gossip/meta"
 )
@@ -55,6 +67,82 @@ func TestChronicleTellsOfHandovers(t *testing.T) {
 	if len(c.moves) != maxMoves {
 		t.Errorf("%d moves are kept, want %d", len(c.moves), maxMoves)
 	}
+}
+
+var update = flag.Bool("update", false, "record the answers in testdata again")
+
+// What a member answers is recorded for the golden screens of the dashboard. A member of three sees
+// another one drain; the others go, while its own clock is not confirmed; in strict mode it joins alone.
+func TestAnswersAreRecorded(t *testing.T) {
+	now := time.Date(2026, 11, 20, 17, 2, 11, 0, time.UTC)
+	r := &Member{id: "1", config: config.Ring{Name: "prod"}}
+	member := func(n int, part meta.Part) gossip.View {
+		return gossip.View{
+			ID: fmt.Sprint(n), Address: fmt.Sprintf("10.0.0.%d:7946", n), State: gossip.Alive, Changed: now.Add(-50 * time.Hour),
+			Trip: time.Duration(n-1) * 1200 * time.Microsecond, Offset: time.Duration(1-n) * 300 * time.Microsecond, // of its own it measures none
+			Meta: meta.Meta{Name: fmt.Sprintf("db-%02d", n), Part: part, Version: "1.4.2", Weight: 1, Rules: rulesOf(&r.config), Labels: map[string]string{"zone": fmt.Sprintf("z%d", n), "role": "db"}},
+		}
+	}
+	self, second, third := member(1, meta.Active), member(2, meta.Active), member(3, meta.Active)
+	look := func(at time.Time, members ...gossip.View) (*gossip.Snapshot, *view.View) {
+		s, v := &gossip.Snapshot{Ring: "prod", Self: "1", Joined: true, Members: members}, viewOf(t, now, members)
+		r.past.look(v, s, at)
+		return s, v
+	}
+	answers := map[string]api.Ring{}
+	look(now.Add(-51*time.Hour), self, second, third)
+	third.Part, third.Version, third.Skewed, third.Offset, third.Lacks = meta.Draining, "1.4.1", true, 251*time.Millisecond, []job.Key{{1}, {2}}
+	answers["three"] = r.describe(look(now.Add(-50*time.Hour), self, second, third))
+
+	third.State, third.Changed = gossip.Left, now.Add(-time.Hour)
+	look(now.Add(-time.Hour), self, second, third)
+	second.State, second.Changed = gossip.Gone, now.Add(-time.Minute)
+	self.Part = meta.Draining
+	s, v := look(now, self, second, third)
+	var check clocks.Check
+	check.Begin(0)
+	s.Barred, s.Remedy = check.Fault([]*clocks.Samples{{}}, time.Hour, ""), "set the clock: chronyc makestep"
+	answers["down"] = r.describe(s, v)
+
+	r = &Member{id: "1", config: config.Ring{Name: "prod", Strict: true, Voters: []string{"db-01", "db-02", "db-03"}}}
+	self = member(1, meta.Joining)
+	s, v = look(now, self)
+	s.Joined = false
+	answers["joining"] = r.describe(s, v)
+
+	got, err := json.MarshalIndent(answers, "", "\t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const path = "testdata/ring.json"
+	if *update {
+		filetest.Write(t, path, string(got)+"\n", 0o644)
+	}
+	want, err := os.ReadFile(path)
+	if diff := cmp.Diff(string(want), string(got)+"\n"); err != nil || diff != "" {
+		t.Errorf("%v, or it differs (-want +got); if it should: go test ./daemon/member ./tui/screen/ring -update\n%s", err, diff)
+	}
+}
+
+// viewOf returns the view of an engine with 142 ring jobs, whose owners are the live members that do
+// not drain.
+func viewOf(t *testing.T, now time.Time, members []gossip.View) *view.View {
+	t.Helper()
+	ms := &holders.Membership{Self: "1"}
+	for _, m := range members {
+		if m.State == gossip.Alive {
+			ms.Members = append(ms.Members, holders.Member{ID: m.ID, Name: m.Name, Weight: m.Weight, Draining: m.Part != meta.Active})
+		}
+	}
+	var text strings.Builder
+	for i := range 142 {
+		fmt.Fprintf(&text, "#@ name=job-%03d scope=ring\n0 3 * * * x\n", i)
+	}
+	file, _ := crontab.Parse("t", text.String(), crontab.Config{User: "root", Zone: time.LoadLocation})
+	ring, e := claims.New(), engine.New(engine.State{})
+	ring.Receive(holders.Ring{Membership: ms})
+	e.StepIn(ring, job.Moment{Wall: now, Up: time.Hour}, event.Load{Crontabs: []*crontab.File{file}, Ring: event.Available})
+	return e.View()
 }
 
 func TestSafeLoss(t *testing.T) {

@@ -232,9 +232,6 @@ func printRingProblems(a *cli.App, r *api.Ring) {
 	if r.Doubled > 0 {
 		a.Printf("%s %s ran on two members in the last 24 h, as they did not see each other    cronring why JOB --at T\n", a.Paint(cli.Warn, "!"), display.Count(r.Doubled, "occurrence"))
 	}
-	if r.Held != "" {
-		a.Printf("%s this host takes no ring jobs now: %s\n", a.Paint(cli.Bad, cli.Sign("✗", "x")), display.Text(r.Held))
-	}
 	if r.Drained != nil {
 		a.Printf("%s\n", drainedLine(r.Drained))
 	}

@@ -254,9 +254,6 @@ func (s *Ring) odd(w *screen.World) []page.Paragraph {
 	if s.answer.Doubled > 0 {
 		text = append(text, page.Line(" "+w.Glyphs.Late+" "+display.Count(s.answer.Doubled, "occurrence")+" ran on two members in the last 24 h, as they did not see each other", doubt))
 	}
-	if s.answer.Held != "" {
-		text = append(text, page.Line(" "+w.Glyphs.Late+" this host takes no ring jobs now: "+s.answer.Held, doubt))
-	}
 	for _, p := range s.answer.Problems {
 		line := " " + w.Glyphs.Late + " " + p.What
 		if p.Why != "" {
