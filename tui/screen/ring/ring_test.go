@@ -16,13 +16,14 @@ import (
 )
 
 func TestRingScreens(t *testing.T) {
+	cron := screentest.CronHost(t)
 	for name, change := range map[string]func(w *screen.World){
 		"ring": func(*screen.World) {},
 		"ring-offline": func(w *screen.World) {
 			w.Link.Live = false
 		},
 		"ring-of-cron": func(w *screen.World) {
-			w.Status.NoDaemon = "no daemon: from the crontabs; cron runs them"
+			screentest.Visit(t, w, cron)
 		},
 		"ring-unknown": func(w *screen.World) {
 			w.Link, w.Status, w.Board = screen.Link{}, api.Status{}, board.New()

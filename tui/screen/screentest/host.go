@@ -95,6 +95,26 @@ func Serve(t testing.TB, w *simulated.World) *api.Client {
 	return c
 }
 
+// CronHost is a host whose jobs cron runs: as in package cronview, only their starts are known.
+func CronHost(t testing.TB) *api.Client {
+	t.Helper()
+	file := Crontab("/etc/crontab", "", "#@ name=etl-orders\n*/5 * * * * etl /opt/etl/run orders\n#@ name=logrotate\n25 6 * * * root /opt/logrotate/run\n"+
+		"#@ name=ntp-check\n@hourly root /opt/ntp-check/run\n#@ name=zfs-scrub\n0 6 * * 5 root /opt/zfs-scrub/run\n")
+	daemon := NewHost("2026-11-19T17:02:11Z")
+	daemon.LoadCrontabs(nil, file)
+	daemon.Play(Now.Format(time.RFC3339), play)
+	h := NewHost("2026-11-19T17:02:11Z")
+	h.Machine.NoDaemon = "no daemon: from the crontabs; cron runs them. Take over: cronring import"
+	h.Reread(Now, nil, file)
+	for _, f := range daemon.Facts() {
+		if f.Kind == job.Decided && f.Decision == job.DecideRun {
+			r := job.Run{ID: f.Run.ID, Job: f.Job, Due: f.Due, Attempt: 1, Trigger: job.TriggerClock, State: job.RunEnded, Decided: f.Due, Started: f.Due, Ended: f.Due}
+			h.AddFacts(job.Record{At: f.Due, Kind: job.Decided, Decision: job.DecideRun, Job: f.Job, Due: f.Due, Run: &r}, job.Record{At: f.Due, Kind: job.Ended, Job: f.Job, Due: f.Due, Run: &r})
+		}
+	}
+	return Serve(t, h)
+}
+
 // readBoard returns the daemon's status and all jobs.
 func readBoard(ctx context.Context, c *api.Client) (all api.BoardUpdate, err error) {
 	head, err := c.Status(ctx)

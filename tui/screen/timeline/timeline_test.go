@@ -39,7 +39,7 @@ func manyJobs(t *testing.T) *api.Client {
 }
 
 func TestTimelineScreens(t *testing.T) {
-	many := manyJobs(t)
+	many, cron := manyJobs(t), screentest.CronHost(t)
 	for name, prepare := range map[string]func(w *screen.World, d *screentest.Daemon, s *Timeline) []keys.Action{
 		"timeline": func(*screen.World, *screentest.Daemon, *Timeline) []keys.Action { return nil },
 		"timeline-cell": func(*screen.World, *screentest.Daemon, *Timeline) []keys.Action {
@@ -101,18 +101,8 @@ func TestTimelineScreens(t *testing.T) {
 			return nil
 		},
 		"timeline-of-cron": func(w *screen.World, d *screentest.Daemon, _ *Timeline) []keys.Action {
-			w.Status.NoDaemon = "no daemon"
-			d.OnLine = func(q api.TimelineQuery) (api.Timeline, error) {
-				line, err := d.Real.Timeline(t.Context(), q)
-				for i := range line.Jobs {
-					for k := range line.Jobs[i].Cells {
-						if c := &line.Jobs[i].Cells[k]; !isAhead(c.Kind) {
-							c.Kind = api.CellStarted
-						}
-					}
-				}
-				return line, err
-			}
+			screentest.Visit(t, w, cron)
+			d.Real = cron
 			return []keys.Action{keys.PreviousSlot}
 		},
 		"timeline-many": func(w *screen.World, d *screentest.Daemon, _ *Timeline) []keys.Action {
