@@ -1,6 +1,8 @@
 package table
 
 import (
+	"cmp"
+
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/page"
 	"github.com/cronring/cronring/tui/screen"
@@ -20,11 +22,19 @@ type Column[R any] struct {
 
 	Text func(w *screen.World, r *R) (string, canvas.Style)
 	Draw func(f *Field, w *screen.World, r *R)
+
+	Compare func(a, b *R) int // sorts Rows by this column; nil: they are not sorted by it
+	Falls   bool              // the greatest row comes first, unless the order is reversed
 }
 
 // Plain returns the Text of a column in the usual style.
 func Plain[R any](text func(r *R) string) func(*screen.World, *R) (string, canvas.Style) {
 	return func(_ *screen.World, r *R) (string, canvas.Style) { return text(r), canvas.Style{} }
+}
+
+// By returns the Compare of a column that sorts by a value of its rows.
+func By[R any, V cmp.Ordered](value func(r *R) V) func(a, b *R) int {
+	return func(a, b *R) int { return cmp.Compare(value(a), value(b)) }
 }
 
 // placedColumn is a column with its place on the screen.

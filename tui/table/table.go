@@ -1,11 +1,12 @@
-// Package table owns lists on the screen: columns as data, a cursor, marks and a
-// filter.
+// Package table owns lists on the screen: columns and orders as data, a cursor, marks
+// and a filter.
 //
 // A Source provides the rows. A screen embeds a Table, describes its columns, and adds
 // what only its rows can do.
 package table
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/cronring/cronring/tui/canvas"
@@ -35,8 +36,8 @@ type Table[K comparable, R any] struct {
 	MarkAt  int                                                 // column of the screen that shows the sign of a marked row
 	Titles  canvas.Style                                        // of the titles of columns
 	Sorted  string                                              // title of the column that the rows are sorted by
-	Way     string                                              // sign behind that title
-	OnTitle func(w *screen.World, title string) []screen.Effect // answers to a click on the title of a column; nil: nothing does
+	Falls   bool                                                // the greatest row comes first
+	OnTitle func(w *screen.World, title string) []screen.Effect // answers to a click on the title of a column; nil: it sorts Rows
 	OnRow   func(w *screen.World) []screen.Effect               // is called after a click has moved the cursor; nil: nothing is
 	ToFirst bool                                                // when a filter hides the row under the cursor, the cursor moves to the first row
 
@@ -89,9 +90,46 @@ func (t *Table[K, R]) Type(_ *screen.World, k screen.Key) ([]screen.Effect, bool
 // Move performs a key of lists, and reports whether it is one. It reports false for
 // keys.Back if no range, mark or filter is left to clear.
 func (t *Table[K, R]) Move(a keys.Action) bool {
-	ok := t.act(a)
+	ok := t.act(a) || t.reorder(a)
 	t.refilter()
 	return ok
+}
+
+// reorder sorts by the next column that has a Compare, or the other way round. It reports whether there
+// is such a column and the key is one of both.
+func (t *Table[K, R]) reorder(a keys.Action) bool {
+	switch a {
+	case keys.Reverse:
+		return t.sortBy(t.Sorted)
+	case keys.Sort:
+		for i := range t.Columns {
+			if next := &t.Columns[(t.column(t.Sorted)+1+i)%len(t.Columns)]; t.sortBy(next.Title) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// sortBy sorts by a column, or the other way round if the rows are sorted by it already. It reports
+// whether the column has a Compare.
+func (t *Table[K, R]) sortBy(title string) bool {
+	i := t.column(title)
+	switch {
+	case i < 0 || t.Columns[i].Compare == nil:
+		return false
+	case t.Sorted == title:
+		t.Falls = !t.Falls
+	default:
+		t.Sorted, t.Falls = title, t.Columns[i].Falls
+	}
+	t.SetRows(t.Source.(*Rows[K, R]).all)
+	return true
+}
+
+// column returns the index of the column with a title, or -1.
+func (t *Table[K, R]) column(title string) int {
+	return slices.IndexFunc(t.Columns, func(c Column[R]) bool { return c.Title == title })
 }
 
 // refilter passes a changed filter on to the source.
@@ -159,13 +197,20 @@ func (t *Table[K, R]) Draw(v canvas.View, w *screen.World) {
 
 // DrawTitles draws the titles of the columns that Place has chosen.
 func (t *Table[K, R]) DrawTitles(row canvas.View, w *screen.World) {
-	if t.OnTitle != nil {
-		w.OnClick(row, func(x, _ int) []screen.Effect { return t.OnTitle(w, t.titleAt(x)) })
-	}
+	w.OnClick(row, func(x, _ int) []screen.Effect {
+		if t.OnTitle != nil {
+			return t.OnTitle(w, t.titleAt(x))
+		}
+		t.sortBy(t.titleAt(x))
+		return nil
+	})
 	for i := range t.placed {
 		sign := ""
 		if t.Sorted != "" && t.placed[i].Title == t.Sorted {
-			sign = t.Way
+			sign = w.Glyphs.Ascends
+			if t.Falls {
+				sign = w.Glyphs.Descends
+			}
 		}
 		t.placed[i].put(row, t.placed[i].Title+sign, t.Titles, w.Glyphs.Ellipsis)
 	}
@@ -206,8 +251,16 @@ type Rows[K comparable, R any] struct {
 	filter string
 }
 
-// SetRows replaces the rows of a table whose source is Rows.
+// SetRows sorts and replaces the rows of a table whose source is Rows.
 func (t *Table[K, R]) SetRows(all []R) {
+	if i := t.column(t.Sorted); i >= 0 && t.Columns[i].Compare != nil {
+		slices.SortStableFunc(all, func(a, b R) int {
+			if t.Falls {
+				a, b = b, a
+			}
+			return t.Columns[i].Compare(&a, &b)
+		})
+	}
 	t.Source.(*Rows[K, R]).Set(all)
 	t.Settle()
 }

@@ -84,6 +84,38 @@ func TestTableDrawsTitlesCellsMarksAndCursor(t *testing.T) {
 	}
 }
 
+func TestTableSortsByItsColumns(t *testing.T) {
+	table, rows := fruitTable(
+		Column[string]{Title: "NAME", Compare: By(func(s *string) string { return *s })}, Column[string]{Title: "FIXED"},
+		Column[string]{Title: "LONG", Compare: By(func(s *string) int { return len(*s) }), Falls: true},
+	)
+	table.Select("cherry")
+	check := func(did, want string) {
+		t.Helper()
+		var all []string
+		for i := range rows.Len() {
+			all = append(all, rows.At(i))
+		}
+		if got := strings.Join(all, " "); got != want || *table.Current() != "cherry" {
+			t.Errorf("%s: got %s with the cursor on %s, want %s and cherry", did, got, *table.Current(), want)
+		}
+	}
+	check("at first", "apple banana cherry date")
+	table.Move(keys.Sort)
+	table.Move(keys.Reverse)
+	check("by name, reversed", "date cherry banana apple")
+	table.Move(keys.Sort)
+	check("by length", "cherry banana apple date")
+	table.SetRows([]string{"fig", "cherry", "date", "kiwi"})
+	check("other rows", "cherry date kiwi fig")
+	table.Move(keys.Sort)
+	check("by the first column again", "cherry date fig kiwi")
+	plain, _ := fruitTable(Column[string]{Title: "FIXED"})
+	if plain.Move(keys.Sort) || plain.Move(keys.Reverse) {
+		t.Error("a table without a Compare can be sorted")
+	}
+}
+
 func TestTableFilterHidesRows(t *testing.T) {
 	for _, toFirst := range []bool{false, true} {
 		table, rows := fruitTable()

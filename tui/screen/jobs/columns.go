@@ -128,10 +128,7 @@ func (s *Jobs) fit(w *screen.World, full, width int) {
 		columns = append(columns[:fixedColumns], columns[min(fixedColumns+s.shift, len(columns)-1):]...)
 	}
 	s.table.Columns, s.table.MarkAt = columns, columns[0].Width
-	s.table.Sorted, s.table.Way = s.columns[sortColumns[s.order()]].Title, w.Glyphs.Descends
-	if s.query.Reverse {
-		s.table.Way = w.Glyphs.Ascends
-	}
+	s.table.Sorted, s.table.Falls = s.columns[sortColumns[s.order()]].Title, !s.query.Reverse
 	s.table.Place(full, width)
 }
 

@@ -35,7 +35,7 @@ type Ring struct {
 func New() *Ring {
 	s := &Ring{members: table.Rows[string, api.Member]{Key: func(m *api.Member) string { return m.ID }}}
 	s.Table = table.Table[string, api.Member]{
-		Source: &s.members, Columns: s.memberColumns(), Left: 1, Titles: table.TitleStyle, In: keys.Ring,
+		Source: &s.members, Columns: s.memberColumns(), Left: 1, Titles: table.TitleStyle, In: keys.Ring, Sorted: "NODE",
 		Keys: []keys.Action{keys.ShowJobs, keys.ShowTimeline, keys.ShowFiles, keys.Palette, keys.Help, keys.Leave},
 	}
 	return s
@@ -73,10 +73,13 @@ func (s *Ring) Refresh(w *screen.World) []screen.Effect {
 
 func (s *Ring) alone() bool { return s.answer.Name == "" }
 
-// Act moves among the members, and scrolls the text below them.
+// Act moves among the members and sorts them, and scrolls the text below them.
 func (s *Ring) Act(_ *screen.World, a keys.Action) ([]screen.Effect, bool) {
-	if !s.alone() && (a == keys.Up || a == keys.Down) {
-		return nil, s.Move(a)
+	switch a {
+	case keys.Up, keys.Down, keys.Sort, keys.Reverse:
+		if !s.alone() {
+			return nil, s.Move(a)
+		}
 	}
 	return nil, s.page.Act(a)
 }
@@ -87,11 +90,12 @@ func (*Ring) Subject(*screen.World) screen.Subject { return screen.Subject{} }
 // Refuses returns why a key does nothing here.
 func (s *Ring) Refuses(_ *screen.World, a keys.Action) string {
 	switch a {
-	case keys.Filter, keys.Sort, keys.Reverse, keys.States, keys.Mark, keys.Range, keys.MarkAll, keys.Views, keys.Wide, keys.NextPane, keys.PreviousPane:
+	case keys.Sort, keys.Reverse:
 		if s.alone() {
 			return "not in a ring"
 		}
-		return "always sorted by name"
+	case keys.Filter, keys.States, keys.Mark, keys.Range, keys.MarkAll, keys.Views, keys.Wide, keys.NextPane, keys.PreviousPane:
+		return "not on this screen"
 	case keys.Open:
 		m := s.Current()
 		switch {
@@ -151,13 +155,16 @@ func (s *Ring) memberColumns() []table.Column[api.Member] {
 		}
 		return text
 	}
+	name := func(m *api.Member) string { return m.Name }
 	columns := []table.Column[api.Member]{
-		{Title: "NODE", Text: table.Plain(func(m *api.Member) string { return m.Name })},
+		{Title: "NODE", Text: table.Plain(name), Compare: table.By(name)},
 		{Title: "STATE", Width: 11, Text: func(w *screen.World, m *api.Member) (string, canvas.Style) {
 			return memberSign(m.State, w.Glyphs) + " " + string(m.State), memberStyle(m.State)
 		}},
-		{Title: "OWNS", Width: 8, Text: table.Plain(func(m *api.Member) string { return page.Thousands(m.Owns) })},
-		{Title: "RUN", Width: 5, Text: table.Plain(func(m *api.Member) string { return strconv.Itoa(m.Runs) })},
+		{Title: "OWNS", Width: 8, Text: table.Plain(func(m *api.Member) string { return page.Thousands(m.Owns) }),
+			Compare: table.By(func(m *api.Member) int { return m.Owns }), Falls: true},
+		{Title: "RUN", Width: 5, Text: table.Plain(func(m *api.Member) string { return strconv.Itoa(m.Runs) }),
+			Compare: table.By(func(m *api.Member) int { return m.Runs }), Falls: true},
 		{Title: "CLOCK", Width: 10, Text: table.Plain(func(m *api.Member) string {
 			return remote(m, fmt.Sprintf("%+.1f ms", float64(m.Clock.Round(100*time.Microsecond))/float64(time.Millisecond)))
 		})},
@@ -166,7 +173,7 @@ func (s *Ring) memberColumns() []table.Column[api.Member] {
 				return strconv.Itoa(m.Lacks) + " differ", canvas.Style{Role: canvas.Doubt}
 			}
 			return "same", canvas.Style{}
-		}},
+		}, Compare: table.By(func(m *api.Member) int { return m.Lacks }), Falls: true},
 		{Title: "SINCE", Width: 8, Text: func(w *screen.World, m *api.Member) (string, canvas.Style) {
 			return display.Brief(w.Now.Sub(m.Since)), canvas.Style{}
 		}},
@@ -207,7 +214,7 @@ func memberStyle(s api.MemberState) canvas.Style {
 
 // drawMembers draws the names of the columns, and a line for each member.
 func (s *Ring) drawMembers(v canvas.View, w *screen.World) {
-	name := 4
+	name := len("NODE") + 1 // with the sign of the order
 	for i := range s.answer.Members {
 		name = max(name, page.Width(s.answer.Members[i].Name))
 	}

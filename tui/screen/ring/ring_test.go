@@ -11,6 +11,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/tui/board"
 	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/screen"
 	"github.com/cronring/cronring/tui/screen/screentest"
 )
@@ -37,6 +38,25 @@ func TestRingScreens(t *testing.T) {
 			change(w)
 			screentest.Show(t, New(), screentest.Inside(v), w, screentest.NewDaemon())
 		})
+	}
+}
+
+func TestMembersAreSorted(t *testing.T) {
+	w, s, c := screentest.NewWorld(t), New(), canvas.New(80, 22)
+	d := &screentest.Daemon{OnRing: func() api.Ring { return recorded(t, "three") }}
+	screentest.Show(t, s, c.View(), w, d)
+	for _, want := range []string{"NODE db-01", "OWNS db-01", "RUN db-01", "JOBS db-03"} {
+		if got := s.Sorted + " " + s.members.Row(0).Name; got != want {
+			t.Errorf("got %s first, want %s", got, want)
+		}
+		screentest.Act(t, s, w, d, keys.Sort)
+	}
+	screentest.ClickOn(t, s, w, c, "OWNS")
+	screentest.ClickOn(t, s, w, c, "OWNS")
+	w.Now = w.Now.Add(ringPeriod)
+	screentest.Settle(t, s, w, d, s.Refresh(w))
+	if got := s.members.Row(0).Name; got != "db-03" {
+		t.Errorf("by OWNS, the smallest first: got %s first, want db-03 after the next answer too", got)
 	}
 }
 

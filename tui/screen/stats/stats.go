@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -26,8 +25,6 @@ type Stats struct {
 	rows  table.Rows[string, api.StatsGroup] // jobs
 	refs  []string                           // none: all jobs
 	days  int
-	by    int // index into orders
-	up    bool
 	sums  sums
 	asked time.Time
 	known bool
@@ -51,20 +48,6 @@ const (
 	statsPause = time.Minute // between two requests
 )
 
-// order is a way to sort the jobs, by the title of a column.
-type order struct {
-	title string
-	less  func(a, b *api.StatsGroup) int
-}
-
-var orders = []order{
-	{"TIME", func(a, b *api.StatsGroup) int { return cmp.Compare(b.Time, a.Time) }},
-	{"WASTED", func(a, b *api.StatsGroup) int { return cmp.Compare(b.Waste, a.Waste) }},
-	{"P95", func(a, b *api.StatsGroup) int { return cmp.Compare(b.P95, a.P95) }},
-	{"SLOWEST", func(a, b *api.StatsGroup) int { return cmp.Compare(b.Max, a.Max) }},
-	{"OK", func(a, b *api.StatsGroup) int { return cmp.Compare(a.OK*b.Runs, b.OK*a.Runs) }},
-}
-
 // New makes the screen for the selected jobs, or for all if none is selected.
 func New(about screen.Subject) *Stats {
 	s := &Stats{refs: screen.Refs(about), days: shortSpan}
@@ -72,19 +55,23 @@ func New(about screen.Subject) *Stats {
 		Key: func(g *api.StatsGroup) string { return g.Name }, Words: func(g *api.StatsGroup) string { return g.Name },
 	}
 	took := func(title string, from int, of func(g *api.StatsGroup) time.Duration) table.Column[api.StatsGroup] {
-		return table.Column[api.StatsGroup]{Title: title, Width: 10, From: from, Right: true, Text: table.Plain(func(g *api.StatsGroup) string { return lengthText(g, of(g)) })}
+		return table.Column[api.StatsGroup]{
+			Title: title, Width: 10, From: from, Right: true, Text: table.Plain(func(g *api.StatsGroup) string { return lengthText(g, of(g)) }),
+			Compare: table.By(of), Falls: true,
+		}
 	}
 	s.Table = table.Table[string, api.StatsGroup]{
-		Source: &s.rows, Left: 1, Titles: table.TitleStyle, In: keys.Stats, ToFirst: true,
+		Source: &s.rows, Left: 1, Titles: table.TitleStyle, In: keys.Stats, ToFirst: true, Sorted: "TIME", Falls: true,
 		Keys: []keys.Action{keys.Open, keys.Days90, keys.Days30, keys.OfAll, keys.Sort, keys.Filter, keys.Explain, keys.Back, keys.Help},
 		Refused: table.Refuse("not on this screen",
 			keys.Mark, keys.Range, keys.MarkAll, keys.States, keys.Views, keys.Wide, keys.PreviousRun, keys.NextRun),
 		Columns: []table.Column[api.StatsGroup]{
-			{Title: "JOB", Width: 14, Fill: true, Most: 48, Text: table.Plain(func(g *api.StatsGroup) string { return g.Name })},
-			{Title: "RUNS", Width: 8, From: screen.FullWidth, Right: true, Text: table.Plain(func(g *api.StatsGroup) string { return page.Thousands(g.Runs) })},
+			{Title: "JOB", Width: 14, Fill: true, Most: 48, Text: table.Plain(s.rows.Words), Compare: table.By(s.rows.Words)},
+			{Title: "RUNS", Width: 8, From: screen.FullWidth, Right: true, Text: table.Plain(func(g *api.StatsGroup) string { return page.Thousands(g.Runs) }),
+				Compare: table.By(func(g *api.StatsGroup) int { return g.Runs }), Falls: true},
 			{Title: "OK", Width: 8, Right: true, Text: func(_ *screen.World, g *api.StatsGroup) (string, canvas.Style) {
 				return rateText(g), canvas.Style{Role: quality(g).role()}
-			}},
+			}, Compare: func(a, b *api.StatsGroup) int { return cmp.Compare(a.OK*b.Runs, b.OK*a.Runs) }},
 			took("P50", screen.FullWidth, func(g *api.StatsGroup) time.Duration { return g.P50 }),
 			took("P95", screen.FullWidth, func(g *api.StatsGroup) time.Duration { return g.P95 }),
 			took("SLOWEST", 0, func(g *api.StatsGroup) time.Duration { return g.Max }),
@@ -92,19 +79,7 @@ func New(about screen.Subject) *Stats {
 			took("TIME", 100, func(g *api.StatsGroup) time.Duration { return g.Time }),
 		},
 	}
-	s.OnTitle = s.sortBy
 	return s
-}
-
-// sortBy sorts by the column of a title, and the other way round if it is sorted by it already.
-func (s *Stats) sortBy(_ *screen.World, title string) []screen.Effect {
-	by := slices.IndexFunc(orders, func(o order) bool { return o.title == title })
-	if by >= 0 {
-		s.up = by == s.by && !s.up
-		s.by = by
-		s.sort()
-	}
-	return nil
 }
 
 // lengthText returns a duration, or "-" if no run took time.
@@ -179,21 +154,9 @@ func ask(ctx context.Context, d screen.Daemon, refs []string, since, now time.Ti
 func (s *Stats) Take(_ *screen.World, a screen.Answer) []screen.Effect {
 	if s.err = a.Err; a.Err == nil {
 		s.sums, s.known = a.Value.(sums), true
-		s.sort()
+		s.SetRows(s.sums.jobs.Groups)
 	}
 	return nil
-}
-
-// sort sorts the jobs.
-func (s *Stats) sort() {
-	groups := s.sums.jobs.Groups
-	slices.SortStableFunc(groups, func(a, b api.StatsGroup) int {
-		if s.up {
-			a, b = b, a
-		}
-		return orders[s.by].less(&a, &b)
-	})
-	s.SetRows(groups)
 }
 
 // Refresh requests them again from time to time.
@@ -221,16 +184,8 @@ func (s *Stats) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
 	case keys.Days90:
 		s.days = longSpan
 		return s.Open(w), true
-	case keys.Sort:
-		s.by, s.up = (s.by+1)%len(orders), false
-		s.sort()
-	case keys.Reverse:
-		s.up = !s.up
-		s.sort()
-	default:
-		return nil, s.Move(a)
 	}
-	return nil, true
+	return nil, s.Move(a)
 }
 
 // Subject returns the job under the cursor.
@@ -265,7 +220,7 @@ func (s *Stats) Draw(v canvas.View, w *screen.World) {
 	s.drawFigures(v.In(x, 0, v.Width()-x, calendarRows), w)
 	s.drawLegend(v.Row(calendarRows), w)
 	v = v.Below(calendarRows + 1)
-	page.DrawRule(v.Row(0), display.Count(s.rows.Len(), "job")+" by "+strings.ToLower(orders[s.by].title), w.Glyphs)
+	page.DrawRule(v.Row(0), display.Count(s.rows.Len(), "job")+" by "+strings.ToLower(s.Sorted), w.Glyphs)
 	if s.Typing() || s.Filter() != "" {
 		s.DrawFilter(v, max(v.Width()-26, 0), 0, 24, w)
 	}
@@ -276,10 +231,6 @@ func (s *Stats) Draw(v canvas.View, w *screen.World) {
 		}
 		v.PutCut(1, 0, v.Width()-2, text, w.Glyphs.Ellipsis, canvas.Style{})
 		return
-	}
-	s.Sorted, s.Way = orders[s.by].title, w.Glyphs.Descends
-	if s.up != (s.Sorted == "OK") { // OK begins with the lowest
-		s.Way = w.Glyphs.Ascends
 	}
 	s.Table.Draw(v, w)
 }

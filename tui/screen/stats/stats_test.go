@@ -75,18 +75,19 @@ func TestStatsScreens(t *testing.T) {
 	})
 }
 
-func TestStatsAreSortedBySlowestAndWasted(t *testing.T) {
+func TestStatsAreSortedByEachColumn(t *testing.T) {
 	w, d := screentest.NewWorld(t), quarter(t)
 	s := open(t, w, d)
-	first := func() string { return s.rows.Row(0).Name }
-	for _, want := range []string{"etl-orders", "etl-orders", "pg-backup", "pg-backup", "etl-orders"} { // TIME, WASTED, P95, SLOWEST, OK
-		if got := first(); got != want {
-			t.Errorf("by %s the first is %s, want %s", orders[s.by].title, got, want)
+	for _, want := range []string{
+		"TIME etl-orders", "JOB etl-orders", "RUNS etl-orders", "OK etl-orders", "P50 pg-backup", "P95 pg-backup", "SLOWEST pg-backup", "WASTED etl-orders",
+	} {
+		if got := s.Sorted + " " + s.rows.Row(0).Name; got != want {
+			t.Errorf("got %s first, want %s", got, want)
 		}
 		screentest.Act(t, s, w, d, keys.Sort)
 	}
-	if screentest.Act(t, s, w, d, keys.Reverse); first() != "pg-backup" {
-		t.Errorf("in the other order the first is %s, want pg-backup", first())
+	if screentest.Act(t, s, w, d, keys.Reverse); s.Sorted != "TIME" || s.rows.Row(0).Name != "pg-backup" {
+		t.Errorf("by %s in the other order the first is %s, want pg-backup by TIME", s.Sorted, s.rows.Row(0).Name)
 	}
 }
 
