@@ -3,9 +3,7 @@
 package runs
 
 import (
-	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -88,142 +86,10 @@ func Of(id job.ID) *Runs {
 	return s
 }
 
-// Bounds of what is asked and held.
-const (
-	runPage    = 200
-	olderPage  = 1000
-	mostPages  = 10     // of new runs since the last question
-	mostRuns   = 20_000 // in the list
-	missedSpan = 7 * 24 * time.Hour
-	mostMissed = 2000
-)
-
-// The slots of its questions.
-const (
-	slotNewest = "runs"
-	slotOlder  = "runs-older"
-)
-
 // Open requests the newest runs.
 func (s *Runs) Open(w *screen.World) []screen.Effect {
 	s.asking = false // older answers do not arrive any longer
 	return s.ask(w)
-}
-
-// query returns the filter of a request.
-func (s *Runs) query(w *screen.World) api.Filter {
-	f := api.Filter{Limit: runPage}
-	if s.only != "" {
-		f.Refs = []string{string(s.only)}
-	}
-	switch s.preset {
-	case failedRuns:
-		f.Failed = true
-	case runningRuns:
-		f.Live, f.Limit = true, mostRuns
-	case missedRuns:
-		f.Skipped, f.Since, f.Limit = true, w.Now.Add(-missedSpan), mostMissed
-	case todayRuns:
-		f.Since = screen.Midnight(w.Now, w.In(""))
-	}
-	return f
-}
-
-// fresh is the newest runs, and how those are now that had not ended.
-type fresh struct {
-	preset preset
-	runs   api.Runs
-	joined bool // the runs are contiguous with the known ones
-	older  bool // there may be older ones
-}
-
-func (s *Runs) ask(w *screen.World) []screen.Effect {
-	s.version, s.asked = w.Board.Version(), w.Now
-	query, which, newest, live := s.query(w), s.preset, s.newest(), s.live()
-	return []screen.Effect{screen.Ask{Slot: slotNewest, Call: func(ctx context.Context, d screen.Daemon) (any, error) {
-		got := fresh{preset: which, joined: newest == 0}
-		for range mostPages {
-			page, err := d.History(ctx, query)
-			if err != nil {
-				return nil, err
-			}
-			got.runs.Runs = append(got.runs.Runs, page.Runs...)
-			got.runs.Skipped = append(got.runs.Skipped, page.Skipped...)
-			got.older = len(page.Runs) == query.Limit
-			if got.older {
-				query.Before = page.Runs[len(page.Runs)-1].ID
-			}
-			if got.joined = got.joined || !got.older || query.Before <= newest; got.joined {
-				break
-			}
-		}
-		return got, got.update(ctx, d, live)
-	}}}
-}
-
-// update requests live runs that are older than the page.
-func (f *fresh) update(ctx context.Context, d screen.Daemon, live []job.RunID) error {
-	for _, id := range live {
-		if slices.ContainsFunc(f.runs.Runs, func(r job.Run) bool { return r.ID == id }) {
-			continue
-		}
-		r, err := d.OneRun(ctx, id.String())
-		if err != nil && api.KindOf(err) != api.NotFound {
-			return err
-		}
-		if err == nil {
-			f.runs.Runs = append(f.runs.Runs, r)
-		}
-	}
-	return nil
-}
-
-// newest is the newest run that is known; 0: none.
-func (s *Runs) newest() (id job.RunID) {
-	for _, row := range s.rows.All() {
-		id = max(id, row.run.ID)
-	}
-	return id
-}
-
-// oldest is the oldest run that is known; 0: none.
-func (s *Runs) oldest() (id job.RunID) {
-	for _, row := range s.rows.All() {
-		if row.missed == nil && (id == 0 || row.run.ID < id) {
-			id = row.run.ID
-		}
-	}
-	return id
-}
-
-// live are the listed runs that had not ended, as many as one may ask about.
-func (s *Runs) live() []job.RunID {
-	const most = 50
-	var ids []job.RunID
-	if s.preset == runningRuns {
-		return nil // they are all in the answer
-	}
-	for _, row := range s.rows.All() {
-		if row.missed == nil && row.run.State.Live() && len(ids) < most {
-			ids = append(ids, row.run.ID)
-		}
-	}
-	return ids
-}
-
-// more requests the next older page when the cursor is near the end of the list.
-func (s *Runs) more(w *screen.World) []screen.Effect {
-	near, all := s.Index()+runPage/4 >= s.rows.Len(), s.rows.All()
-	if !s.older || s.asking || !near || len(all) >= mostRuns || len(all) == 0 {
-		return nil
-	}
-	s.asking = true
-	query, which := s.query(w), s.preset
-	query.Before, query.Limit = s.oldest(), olderPage
-	return []screen.Effect{screen.Ask{Slot: slotOlder, Call: func(ctx context.Context, d screen.Daemon) (any, error) {
-		runs, err := d.History(ctx, query)
-		return fresh{preset: which, runs: runs, joined: true, older: len(runs.Runs) == query.Limit}, err
-	}}}
 }
 
 // Take receives runs.
@@ -249,36 +115,6 @@ func (s *Runs) Take(w *screen.World, a screen.Answer) []screen.Effect {
 	s.known = true
 	s.SetRows(merged(all, got.runs))
 	return s.more(w)
-}
-
-// merged adds runs to others, and sorts all by their start, the newest first. Runs that wait to
-// start are before them.
-func merged(rows []runRow, got api.Runs) []runRow {
-	at := make(map[job.RunID]int, len(rows))
-	for i := range rows {
-		at[rows[i].run.ID] = i
-	}
-	for _, r := range got.Runs {
-		if i, ok := at[r.ID]; ok {
-			rows[i].run = r
-		} else {
-			rows = append(rows, runRow{run: r})
-		}
-	}
-	for i := range got.Skipped {
-		r := &got.Skipped[i]
-		rows = append(rows, runRow{run: job.Run{Job: r.Job, Due: r.Due, Decided: r.Due}, missed: r})
-	}
-	slices.SortStableFunc(rows, func(a, b runRow) int {
-		switch {
-		case a.waits() && !b.waits():
-			return -1
-		case b.waits() && !a.waits():
-			return 1
-		}
-		return screen.CompareStarts(&a.run, &b.run)
-	})
-	return rows[:min(len(rows), mostRuns)]
 }
 
 func (r *runRow) job() string { return string(r.run.Job) }
@@ -408,80 +244,6 @@ func (s *Runs) Refuses(w *screen.World, a keys.Action) string {
 	return s.Table.Refuses(w, a)
 }
 
-// startWidth is the width of the column with the time of a row.
-func startWidth(w *screen.World) int {
-	if w.Absolute {
-		return w.Clock.PointWidth() + 1
-	}
-	return 9
-}
-
-// runColumns are the columns of the list of runs. The outcome is as wide as the longest one in view,
-// and the job has the rest.
-func (s *Runs) runColumns(w *screen.World) []table.Column[runRow] {
-	const outcome, longestJob = 13, 30
-	outcomes, jobs := 0, 0
-	for i, last := s.Seen(); i < last; i++ {
-		r := s.rows.Row(i)
-		outcomes, jobs = max(outcomes, page.Width(r.outcome())), max(jobs, page.Width(string(r.run.Job)))
-	}
-	dim := func(text func(r *job.Run) string) func(*screen.World, *runRow) (string, canvas.Style) {
-		return func(_ *screen.World, r *runRow) (string, canvas.Style) { return text(&r.run), screen.Dim }
-	}
-	return []table.Column[runRow]{
-		{Width: 2, Text: signText},
-		{Title: "START", Width: startWidth(w), Text: startText},
-		{Title: "JOB", Fill: true, Least: min(jobs, longestJob) + 1, Most: max(jobs, longestJob) + 1, Text: table.Plain((*runRow).job)},
-		{Title: "OUTCOME", Width: outcome, Grow: max(outcomes+1-outcome, 0), Text: outcomeText}, // a long one: "not started: ..."
-		{Title: "TOOK", From: 60, Width: 7, Text: func(w *screen.World, r *runRow) (string, canvas.Style) { return w.Took(&r.run), canvas.Style{} }},
-		{Title: "CPU", From: 80, Width: 7, Text: dim(cpuText)},
-		{Title: "MEM", From: 80, Width: 6, Text: dim(func(r *job.Run) string { return display.Bytes(r.Usage.Memory) })},
-		{Title: "TRIGGER", From: 60, Width: 11, Text: dim(screen.TriggerText)},
-		{Title: "NODE", From: 110, Width: 9, Text: func(w *screen.World, _ *runRow) (string, canvas.Style) { return w.Status.Host, screen.Dim }},
-		{Title: "USER", From: 110, Width: 9, Text: dim(func(r *job.Run) string { return r.User })},
-		{Title: "RUN", From: 110, Width: 9, Text: dim(func(r *job.Run) string { return r.ID.String() })},
-	}
-}
-
-// missedColumns are the columns of the list of what was not run.
-func missedColumns(w *screen.World) []table.Column[runRow] {
-	return []table.Column[runRow]{
-		{Width: 2, Text: signText},
-		{Title: "DUE", Width: startWidth(w), Text: func(w *screen.World, r *runRow) (string, canvas.Style) {
-			return w.Past(r.run.Due, w.JobZone(r.run.Job)), canvas.Style{}
-		}},
-		{Title: "JOB", Width: 16, Text: table.Plain((*runRow).job)},
-		{Title: "WHY IT WAS NOT RUN", Fill: true, Text: table.Plain((*runRow).outcome)},
-	}
-}
-
-// signText is the sign of a row.
-func signText(w *screen.World, r *runRow) (string, canvas.Style) {
-	if r.missed != nil {
-		return w.Glyphs.Skipped, screen.Dim
-	}
-	return screen.RunSign(w, &r.run)
-}
-func startText(w *screen.World, r *runRow) (string, canvas.Style) {
-	at := r.run.Started
-	if at.IsZero() {
-		at = r.run.Decided
-	}
-	return w.Past(at, w.JobZone(r.run.Job)), canvas.Style{}
-}
-
-func outcomeText(w *screen.World, r *runRow) (string, canvas.Style) {
-	_, style := screen.RunSign(w, &r.run)
-	return r.outcome(), style
-}
-
-func cpuText(r *job.Run) string {
-	if r.Usage.CPU == 0 {
-		return ""
-	}
-	return display.Brief(r.Usage.CPU)
-}
-
 // Draw draws the list below a line that names the preset.
 func (s *Runs) Draw(v canvas.View, w *screen.World) {
 	s.drawHead(v.Row(0), w)
@@ -489,21 +251,18 @@ func (s *Runs) Draw(v canvas.View, w *screen.World) {
 	if s.preset == missedRuns {
 		s.Columns = missedColumns(w)
 	}
-	s.Place(v.Width(), v.Width())
-	s.DrawTitles(v.Row(1), w)
-	body := v.Below(2)
-	if s.rows.Len() == 0 {
-		p := page.Page{Paragraphs: s.empty(w)}
-		p.Draw(body, w)
-		return
-	}
-	if r := s.Current(); r != nil && (body.Height() >= 16 || r.missed != nil && body.Height() >= 8) {
+	list := v.Below(1)
+	if r := s.Current(); r != nil && (list.Height() > 16 || r.missed != nil && list.Height() > 8) {
 		const lines = 3
 		p := page.Page{Paragraphs: r.peek(w)}
-		p.Draw(body.Below(body.Height()-lines), w)
-		body = body.Above(body.Height() - lines)
+		p.Draw(list.Below(list.Height()-lines), w)
+		list = list.Above(list.Height() - lines)
 	}
-	s.DrawRows(body, w)
+	s.Table.Draw(list, w)
+	if s.rows.Len() == 0 {
+		p := page.Page{Paragraphs: s.empty(w)}
+		p.Draw(list.Below(1), w)
+	}
 }
 
 func (s *Runs) drawHead(v canvas.View, w *screen.World) {
