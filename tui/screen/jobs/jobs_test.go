@@ -23,23 +23,19 @@ import (
 )
 
 func TestJobsScreens(t *testing.T) {
+	empty := screentest.EmptyHost(t)
 	for name, prepare := range map[string]func(w *screen.World, d *screentest.Daemon, s *Jobs){
-		"jobs": func(*screen.World, *screentest.Daemon, *Jobs) {},
-		"jobs-empty": func(w *screen.World, _ *screentest.Daemon, _ *Jobs) {
-			w.Board = board.New()
-			w.Board.Apply(api.BoardUpdate{Complete: true})
-			w.Status.Jobs, w.Status.Loaded, w.Status.Crontabs = 0, 0, 7
-		},
+		"jobs":       func(*screen.World, *screentest.Daemon, *Jobs) {},
+		"jobs-empty": func(w *screen.World, _ *screentest.Daemon, _ *Jobs) { screentest.Visit(t, w, empty) },
 		"jobs-denied": func(w *screen.World, _ *screentest.Daemon, _ *Jobs) {
 			w.Board = board.New()
 			w.Board.Apply(api.BoardUpdate{Complete: true, Rows: screentest.Rows()[13:]})
-			w.Status.Jobs, w.Status.Loaded = 3, 142
-			w.Status.Day = nil
+			w.Status.Jobs, w.Status.Loaded, w.Status.Day = 3, 142, nil
 		},
 		"jobs-denied-all": func(w *screen.World, _ *screentest.Daemon, _ *Jobs) {
 			w.Board = board.New()
 			w.Board.Apply(api.BoardUpdate{Complete: true})
-			w.Status.Jobs, w.Status.Loaded = 0, 142
+			w.Status.Jobs, w.Status.Loaded, w.Status.Day = 0, 142, nil
 		},
 		"jobs-no-match": func(w *screen.World, _ *screentest.Daemon, s *Jobs) { s.SetView(w, screen.View{Text: "foo"}) },
 		"jobs-filter": func(w *screen.World, _ *screentest.Daemon, s *Jobs) {

@@ -95,6 +95,19 @@ func Serve(t testing.TB, w *simulated.World) *api.Client {
 	return c
 }
 
+// EmptyHost is a host whose seven crontabs have no entries.
+func EmptyHost(t testing.TB) *api.Client {
+	t.Helper()
+	h := NewHost("2026-11-20T17:00:00Z")
+	var files []*crontab.File
+	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g"} {
+		files = append(files, Crontab("/etc/cron.d/"+name, "", ""))
+	}
+	h.LoadCrontabs(nil, files...)
+	h.Play(Now.Format(time.RFC3339), play)
+	return Serve(t, h)
+}
+
 // CronHost is a host whose jobs cron runs: as in package cronview, only their starts are known.
 func CronHost(t testing.TB) *api.Client {
 	t.Helper()

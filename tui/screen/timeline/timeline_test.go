@@ -39,7 +39,7 @@ func manyJobs(t *testing.T) *api.Client {
 }
 
 func TestTimelineScreens(t *testing.T) {
-	many, cron := manyJobs(t), screentest.CronHost(t)
+	many, cron, empty := manyJobs(t), screentest.CronHost(t), screentest.EmptyHost(t)
 	for name, prepare := range map[string]func(w *screen.World, d *screentest.Daemon, s *Timeline) []keys.Action{
 		"timeline": func(*screen.World, *screentest.Daemon, *Timeline) []keys.Action { return nil },
 		"timeline-cell": func(*screen.World, *screentest.Daemon, *Timeline) []keys.Action {
@@ -57,10 +57,9 @@ func TestTimelineScreens(t *testing.T) {
 		"timeline-hour": func(*screen.World, *screentest.Daemon, *Timeline) []keys.Action {
 			return []keys.Action{keys.ZoomIn, keys.ZoomIn, keys.ZoomIn, keys.ZoomIn}
 		},
-		"timeline-empty": func(w *screen.World, _ *screentest.Daemon, _ *Timeline) []keys.Action {
-			w.Board = board.New()
-			w.Board.Apply(api.BoardUpdate{Complete: true})
-			w.Status.Jobs, w.Status.Loaded, w.Status.Crontabs = 0, 0, 7
+		"timeline-empty": func(w *screen.World, d *screentest.Daemon, _ *Timeline) []keys.Action {
+			screentest.Visit(t, w, empty)
+			d.Real = empty
 			return nil
 		},
 		"timeline-filter": func(w *screen.World, _ *screentest.Daemon, _ *Timeline) []keys.Action {
