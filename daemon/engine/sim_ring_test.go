@@ -90,12 +90,13 @@ func TestSimulationOfRings(t *testing.T) {
 // repeats its claim while another one makes the first attempt and leaves. In 900054 two members that start
 // together have an edited entry before all others. In 901453 and 925476 a member receives too late that a run has
 // ended. In 5733 the last member that could have started an occurrence leaves. In 12680 a member with another entry
-// reports what the voters may have granted to this one.
+// reports what the voters may have granted to this one. In 7545 a member that leaves gives up what the voters may
+// have granted to another one, which is not among the first candidates then.
 func TestSimulationOfRingsWithFoundFaults(t *testing.T) {
 	for _, s := range []uint64{1000003, 1004060, 700335, 500228, 1102319, 770189, 3006432, 3018111, 7000331, 7001404, 9000358, 9010098} {
 		simulateRing(t, s, false, false)
 	}
-	for _, s := range []uint64{21000024, 7000173, 7300185, 106500, 109818, 206199, 21000249, 306501, 300408, 309189, 3135, 900054, 901453, 925476, 5733, 12680} {
+	for _, s := range []uint64{21000024, 7000173, 7300185, 106500, 109818, 206199, 21000249, 306501, 300408, 309189, 3135, 900054, 901453, 925476, 5733, 12680, 7545} {
 		simulateRing(t, s, true, false)
 	}
 }

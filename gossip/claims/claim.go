@@ -222,7 +222,9 @@ func (r *Ring) claimNow(c *claim) {
 	o, ok := r.optionsOf(c)
 	switch {
 	case o == nil || !ok && !c.run:
-		r.forget(c)
+		if r.forget(c); c.open {
+			r.leave(c)
+		}
 	case c.run: // the engine waits for the answer, even if the job is disabled or held meanwhile
 		r.claimFor(c, o)
 	case c.state == unranked:
@@ -337,15 +339,21 @@ func (c *claim) taken() exchange.Progress {
 	return p
 }
 
+// leave leaves what was granted to this member, or may have been, to the others.
+func (r *Ring) leave(c *claim) {
+	if c.reason == "" {
+		p := c.taken()
+		p.GivenUp = true
+		r.progress(p)
+	}
+}
+
 // permit permits an occurrence that was granted to this member. If this member cannot run it any longer, for
 // instance because the account was removed meanwhile, it leaves the occurrence to the others.
 func (r *Ring) permit(c *claim, token uint64) {
 	if _, ok := r.optionsOf(c); !ok && !c.run {
-		if r.forget(c); c.reason == "" {
-			p := c.taken()
-			p.GivenUp = true
-			r.progress(p)
-		}
+		r.forget(c)
+		r.leave(c)
 		return
 	}
 	p := exchange.Permit{Occurrence: c.Occurrence, Token: token, Reason: c.reason, Skips: c.skips}

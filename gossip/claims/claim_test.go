@@ -1,6 +1,7 @@
 package claims
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -419,6 +420,58 @@ func TestReportEndsNoOpenClaim(t *testing.T) {
 	}
 }
 
+// TestOrphanEndsNoOpenClaim: the voters have not answered a claim, and another member that claimed the
+// occurrence, too, gives it up when it leaves. The voters may have granted it to this member, which is not among
+// the first candidates now.
+func TestOrphanEndsNoOpenClaim(t *testing.T) {
+	h, m := newEngineInRing(t, 1, 1)
+	file, _ := crontab.Parse("ring", "#@ scope=ring\n* * * * * job\n", crontab.Config{Owner: "root"})
+	h.step(0, event.Load{Crontabs: []*crontab.File{file}, Ring: event.Strict})
+	claims := h.step(30 * time.Second)
+	if len(claims) != 1 {
+		t.Fatalf("got claims %v, want 1", claims)
+	}
+	due := claims[0].Occurrence
+	h.step(0, holders.Claimed{Occurrence: due, Grant: holders.Postponed})
+	more := *m
+	for i := range 20 {
+		more.Members = append(slices.Clip(more.Members), holders.Member{ID: fmt.Sprint("n", i), Name: fmt.Sprint("n", i), Weight: 100})
+	}
+	given := holders.Report{Mark: holders.Mark{Occurrence: due, Member: "gone", Phase: exchange.Taken, GivenUp: true, Started: 1}, Left: true}
+	if claims := h.step(0, holders.Ring{Membership: &more}, holders.Changes{Orphans: []holders.Report{given}}); len(claims) != 1 || claims[0].From != "gone" {
+		t.Errorf("got claims %v, want one again, from the member that left", claims)
+	}
+}
+
+// TestOpenClaimOfADisabledJobIsLeftToTheOthers: the voters have not answered a claim when this member can no
+// longer run its job.
+func TestOpenClaimOfADisabledJobIsLeftToTheOthers(t *testing.T) {
+	for mode, want := range map[event.RingMode]bool{event.Strict: true, event.Available: false} {
+		h, _ := newEngineInRing(t, 1, 1)
+		load := func(options string) event.Load {
+			file, _ := crontab.Parse("ring", "#@ scope=ring"+options+"\n* * * * * job\n", crontab.Config{Owner: "root"})
+			return event.Load{Crontabs: []*crontab.File{file}, Ring: mode}
+		}
+		h.step(0, load(""))
+		due := h.step(30 * time.Second)[0].Occurrence
+		h.step(0, holders.Claimed{Occurrence: due, Grant: holders.Postponed})
+		h.step(0, load(" enabled=no"))
+		h.now.Wall, h.now.Up = h.now.Wall.Add(longestPause), h.now.Up+longestPause
+		h.StepIn(h.ring, h.now)
+		if given := givesUp(h.ring, due); given != want {
+			t.Errorf("mode %v: the occurrence is given up: %t, want %t", mode, given, want)
+		}
+	}
+}
+
+// givesUp reports whether a member gave an occurrence up since its effects were read.
+func givesUp(r *Ring, o exchange.Occurrence) bool {
+	return slices.ContainsFunc(r.Effects(), func(x holders.Effect) bool {
+		p, is := x.(exchange.Progress)
+		return is && p.Occurrence == o && p.GivenUp
+	})
+}
+
 // TestGrantOfADisabledJobIsLeftToTheOthers: this member cannot run a job any longer when the answer to its claim
 // arrives.
 func TestGrantOfADisabledJobIsLeftToTheOthers(t *testing.T) {
@@ -428,11 +481,7 @@ func TestGrantOfADisabledJobIsLeftToTheOthers(t *testing.T) {
 	h.step(0, event.Load{Crontabs: []*crontab.File{disabled}, Ring: event.Available})
 	h.ring.Receive(holders.Claimed{Occurrence: due, Grant: holders.Granted})
 	h.StepIn(h.ring, h.now)
-	given := slices.ContainsFunc(h.ring.Effects(), func(x holders.Effect) bool {
-		p, is := x.(exchange.Progress)
-		return is && p.Occurrence == due && p.GivenUp
-	})
-	if !given {
+	if !givesUp(h.ring, due) {
 		t.Error("the occurrence is not given up")
 	}
 }

@@ -64,14 +64,17 @@ func (r *Ring) inherit(slot int, x *holders.Report) {
 		r.revoke(x.Occurrence, job.OtherMember, x.Host)
 	case c != nil && c.run: // it waits or runs here
 		return
+	case c != nil && c.open: // the voters may have granted it
+		if r.canTake(slot, x) {
+			c.orphan, c.again, c.reason = following(c.orphan, x), true, ""
+		}
+		return
 	case c != nil: // the earlier claim is out of date
 		before = c.orphan
 		r.forget(c)
 		r.claimOlder(c)
 	}
-	sure := own || x.Left || x.Phase == exchange.Taken && !r.isStrict(o)
-	endsThere := x.Left && (x.Phase == exchange.Begun || r.host.Jobs.Component(slot) != nil)
-	if endsThere || !r.isCandidate(slot) || !sure && (o.IfLost != option.LostReruns || x.Lost >= job.MaxReruns) {
+	if !r.canTake(slot, x) {
 		return
 	}
 	c = &claim{Occurrence: x.Occurrence, slot: slot, at: -1, again: true, orphan: following(before, x)}
@@ -81,6 +84,15 @@ func (r *Ring) inherit(slot int, x *holders.Report) {
 		return
 	}
 	r.compete(c, r.now.Wall)
+}
+
+// canTake reports whether this member may claim an orphan. If the occurrence may have begun, only if-lost=
+// allows that.
+func (r *Ring) canTake(slot int, x *holders.Report) bool {
+	o := r.host.Jobs.Options(slot)
+	sure := x.Member == r.ranking.Self || x.Left || x.Phase == exchange.Taken && !r.isStrict(o)
+	endsThere := x.Left && (x.Phase == exchange.Begun || r.host.Jobs.Component(slot) != nil)
+	return !endsThere && r.isCandidate(slot) && (sure || o.IfLost == option.LostReruns && x.Lost < job.MaxReruns)
 }
 
 // following returns the report to claim an occurrence with after the one before. If a member died with the
