@@ -109,8 +109,8 @@ const olderTime = 2 * time.Minute
 // until the last of them is upgraded.
 func (r *Ring) olderFault() string {
 	since := r.o.Now().Add(-olderTime)
-	for _, o := range r.box.OtherForms() {
-		if o.Form < meta.Version && o.Seen.After(since) {
+	for _, o := range r.box.Outsiders() {
+		if o.Ring == "" && o.Form < meta.Version && o.Seen.After(since) {
 			return fmt.Sprintf("%s runs cronring %s, which cannot be in one ring with this version: it runs the jobs until it is upgraded", o.Name, cmp.Or(o.Version, "of an older version"))
 		}
 	}

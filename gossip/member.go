@@ -108,7 +108,7 @@ type Snapshot struct {
 	Remedy  string // how an administrator can fix that
 	Problem string // why this host could not join the ring, or ""
 	Members []View // by name
-	Others  []inbox.OtherForm
+	Others  []inbox.Outsider
 }
 
 // View is a member in a Snapshot.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"log"
 	"net/netip"
 	"slices"
@@ -19,6 +20,11 @@ import (
 )
 
 func (r *Ring) open() error {
+	r.keyring = nil
+	if len(r.keys) > 0 {
+		r.keyring = &memberlist.Keyring{}
+		_ = installKeys(r.keyring, r.keys) // New and Rekey checked them
+	}
 	transport, err := r.transport()
 	if err != nil {
 		return err
@@ -43,7 +49,10 @@ func (r *Ring) transport() (memberlist.NodeAwareTransport, error) {
 	if err != nil {
 		return nil, err
 	}
-	return transport.New(r.o.Bind, r.o.Advertise, streams)
+	keyring := r.keyring
+	return transport.New(r.o.Bind, r.o.Advertise, streams, func(label string, message io.Reader) {
+		r.reportOtherRing(keyring, label, message)
+	})
 }
 
 func (r *Ring) configure(transport memberlist.Transport) *memberlist.Config {
@@ -56,11 +65,8 @@ func (r *Ring) configure(transport memberlist.Transport) *memberlist.Config {
 	c.DeadNodeReclaimTime = reclaimTime
 	c.EnableCompression = false // digests and hashes do not compress
 	c.RetransmitMult = 8        // with 4, one of about a hundred announcements of a drain did not reach one of five members in time
-	r.keyring = nil
-	if len(r.keys) > 0 {
-		r.keyring = &memberlist.Keyring{}
+	if r.keyring != nil {
 		c.SecretKey, c.Keyring = r.keys[0], r.keyring
-		_ = installKeys(r.keyring, r.keys) // New and Rekey checked them
 	}
 	return c
 }

@@ -24,7 +24,7 @@ type Requester interface {
 
 // Options describe a member, and how it finds the others.
 type Options struct {
-	Ring      string // its name; members of other rings are ignored
+	Ring      string // its name; a host with another name is not a member
 	ID        string // see Identity
 	Name      string // the host's
 	Version   string // of this program

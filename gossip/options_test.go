@@ -97,35 +97,39 @@ func freePort(t *testing.T) net.Listener {
 	}
 }
 
+// startOverSockets starts a member over real sockets, and waits until it has an address. It runs until
+// the test is over.
+func startOverSockets(t *testing.T, board *switchboard, ring, id string, key []byte, seeds ...string) *Ring {
+	t.Helper()
+	streams := freePort(t)
+	r, err := New(Options{
+		Ring: ring, ID: id, Name: "host-" + id, Weight: 1, Keys: [][]byte{key}, Dir: t.TempDir(), Bind: streams.Addr().String(),
+		Streams: func() (net.Listener, error) { return streams, nil },
+		Seeds:   seeds, Link: jack{board, id, streams.Addr().String()}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		defer close(done)
+		r.Run(ctx)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	<-r.Events()
+	return r
+}
+
 // TestRingOverSockets is two members over real sockets.
 func TestRingOverSockets(t *testing.T) {
 	t.Parallel()
 	board := &switchboard{handlers: make(map[string]map[string]link.Handler)}
-	start := func(id string, seeds ...string) *Ring {
-		streams := freePort(t)
-		r, err := New(Options{
-			Ring: "test", ID: id, Name: id, Weight: 1, Keys: [][]byte{key(1)}, Dir: t.TempDir(), Bind: streams.Addr().String(),
-			Streams: func() (net.Listener, error) { return streams, nil },
-			Seeds:   seeds, Link: jack{board, id, streams.Addr().String()}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		done := make(chan struct{})
-		ctx, cancel := context.WithCancel(context.Background())
-		go func() {
-			defer close(done)
-			r.Run(ctx)
-		}()
-		t.Cleanup(func() {
-			cancel()
-			<-done
-		})
-		return r
-	}
-	a := start("a")
-	<-a.Events()
-	b := start("b", a.Snapshot().Members[0].Address)
+	a := startOverSockets(t, board, "test", "a", key(1))
+	b := startOverSockets(t, board, "test", "b", key(1), a.Snapshot().Members[0].Address)
 	for _, r := range []*Ring{a, b} {
 		for len(r.Snapshot().Members) < 2 {
 			<-r.Events()

@@ -88,7 +88,7 @@ func (r *Ring) membership() *holders.Membership {
 }
 
 func (r *Ring) snapshot() *Snapshot {
-	s := &Snapshot{Ring: r.o.Ring, Self: r.o.ID, Joined: r.stage.entry == joined, Barred: r.fitness.fault, Remedy: r.fitness.remedy, Problem: r.problem, Others: r.box.OtherForms()}
+	s := &Snapshot{Ring: r.o.Ring, Self: r.o.ID, Joined: r.stage.entry == joined, Barred: r.fitness.fault, Remedy: r.fitness.remedy, Problem: r.problem, Others: r.box.Outsiders()}
 	if r.list == nil {
 		return s
 	}

@@ -248,7 +248,7 @@ func (r *Member) problems(s *gossip.Snapshot, v *view.View) []api.Problem {
 		all = append(all, foreignClaims(&s.Members[i], v)...)
 	}
 	for _, o := range s.Others {
-		all = append(all, otherForm(o))
+		all = append(all, outsider(o, s.Ring))
 	}
 	if voters := r.voters.Load(); voters != nil {
 		l := voters.Status()
@@ -264,13 +264,22 @@ func (r *Member) problems(s *gossip.Snapshot, v *view.View) []api.Problem {
 	return all
 }
 
-func otherForm(o inbox.OtherForm) api.Problem {
+// outsider reports a host that has a key of this ring, but is not a member.
+func outsider(o inbox.Outsider, ring string) api.Problem {
+	what := fmt.Sprintf("%s at %s has a key of the ring, but is not a member", o.Name, o.Address)
+	if o.Ring != "" {
+		return api.Problem{
+			What: what,
+			Why:  fmt.Sprintf("its ring.name is %q; that of this host is %q", o.Ring, ring),
+			Fix:  fmt.Sprintf("set ring.name to %q there, then: systemctl restart cronring; or give its ring another key", ring),
+		}
+	}
 	runs := "another version of cronring"
 	if o.Version != "" {
 		runs = "cronring " + o.Version
 	}
 	return api.Problem{
-		What: fmt.Sprintf("%s at %s has a key of the ring, but is not a member", o.Name, o.Address),
+		What: what,
 		Why:  fmt.Sprintf("it runs %s, whose messages have form %d; those of this host have form %d", runs, o.Form, o.Own),
 		Fix:  "install one version of cronring on all members",
 	}

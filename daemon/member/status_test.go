@@ -212,12 +212,13 @@ func TestForeignClaimsAreProblems(t *testing.T) {
 	}
 }
 
-func TestOtherFormIsAProblem(t *testing.T) {
-	for want, o := range map[string]inbox.OtherForm{
+func TestOutsiderIsAProblem(t *testing.T) {
+	for want, o := range map[string]inbox.Outsider{
 		"n1 at 10.0.0.1:7946 has a key of the ring, but is not a member: it runs cronring 0.7.0, whose messages have form 2; those of this host have form 3":                {Name: "n1", Version: "0.7.0", Address: "10.0.0.1:7946", Form: 2, Own: 3},
 		"id-1 at 10.0.0.1:7946 has a key of the ring, but is not a member: it runs another version of cronring, whose messages have form 9; those of this host have form 3": {Name: "id-1", Address: "10.0.0.1:7946", Form: 9, Own: 3},
+		`n1 at 10.0.0.1:7946 has a key of the ring, but is not a member: its ring.name is "other"; that of this host is "prod"`:                                             {Name: "n1", Address: "10.0.0.1:7946", Ring: "other"},
 	} {
-		if got := otherForm(o); got.What+": "+got.Why != want || got.Fix == "" {
+		if got := outsider(o, "prod"); got.What+": "+got.Why != want || got.Fix == "" {
 			t.Errorf("got %+v, want %q", got, want)
 		}
 	}

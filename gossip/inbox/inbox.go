@@ -27,7 +27,7 @@ import (
 // or on request.
 const (
 	maxWaiting = 4096 // packets and states with marks
-	MaxOthers  = 256  // dead members that seem to be back, and hosts with a different message format
+	MaxOthers  = 256  // dead members that seem to be back, and outsiders
 )
 
 // Update is the last message about a member.
@@ -45,13 +45,14 @@ type Conflict struct {
 	Since time.Time
 }
 
-// OtherForm is a host that has a key of the ring, but whose messages have a different format,
-// because it runs another version of cronring. It is not a member.
-type OtherForm struct {
+// Outsider is a host that has a key of the ring, but is not a member: it is in a ring with another
+// name, or its messages have a different format, because it runs another version of cronring.
+type Outsider struct {
 	Name      string // or its ID, if its name is not known
 	Version   string // of its cronring; "": not known
 	Address   string // host:port
-	Form, Own int    // version of the format of its messages, and of this member's
+	Ring      string // the name of its ring; "": of this one
+	Form, Own int    // if its ring is this one: version of the format of its messages, and of this member's
 	Seen      time.Time
 }
 
@@ -72,7 +73,7 @@ type Inbox struct {
 	mu       sync.Mutex
 	contents Contents
 	known    map[string]deadMember // by ID, including live members
-	other    map[string]OtherForm  // by ID
+	other    map[string]Outsider   // by ID
 }
 
 // Contents is what an inbox contains.
@@ -90,7 +91,7 @@ type Contents struct {
 
 // New makes the inbox of a member.
 func New(self string, now func() time.Time) *Inbox {
-	return &Inbox{self: self, now: now, Signal: make(chan struct{}, 1), known: make(map[string]deadMember), other: make(map[string]OtherForm)}
+	return &Inbox{self: self, now: now, Signal: make(chan struct{}, 1), known: make(map[string]deadMember), other: make(map[string]Outsider)}
 }
 
 // Put changes the contents of the inbox, and signals that.
@@ -154,28 +155,44 @@ func (b *Inbox) NotifyAlive(n *memberlist.Node) error {
 // Stale is the error for a message that gossip delivers after a later one. It is not logged.
 const Stale = "a later message of this member has arrived"
 
-// otherFormTime is how long after its last message a host with a different message format stays
-// visible.
-const otherFormTime = 10 * time.Minute
+// outsiderTime is how long after its last message an outsider stays visible.
+const outsiderTime = 10 * time.Minute
 
 func (b *Inbox) noteForm(id string, addr netip.AddrPort, e meta.FormError) {
-	if _, known := b.other[id]; !known && len(b.other) >= MaxOthers {
-		return
-	}
-	o := OtherForm{Name: id, Address: addr.String(), Form: int(e.Form), Own: meta.Version, Seen: b.now()}
+	o := Outsider{Name: id, Address: addr.String(), Form: int(e.Form), Own: meta.Version, Seen: b.now()}
 	if e.Name != "" && meta.Printable(e.Name) && meta.Printable(e.Version) {
 		o.Name, o.Version = e.Name, e.Version
 	}
-	b.other[id] = o
+	b.note(id, o)
 }
 
-// OtherForms returns the hosts whose messages have a different format, by name.
-func (b *Inbox) OtherForms() []OtherForm {
+// NotifyOtherRing reports a host that has a key of the ring, but is in a ring with another name.
+// A live member is not reported, because an old message of it may have been replayed.
+func (b *Inbox) NotifyOtherRing(ring string, n *memberlist.Node) {
+	m, addr, err := readNode(n)
+	if err != nil || !meta.Printable(ring) {
+		return
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	since := b.now().Add(-otherFormTime)
-	maps.DeleteFunc(b.other, func(_ string, o OtherForm) bool { return o.Seen.Before(since) })
-	return slices.SortedFunc(maps.Values(b.other), func(x, y OtherForm) int {
+	if g, ok := b.known[n.Name]; !ok || g.now {
+		b.note(n.Name, Outsider{Name: m.Name, Version: m.Version, Address: addr.String(), Ring: ring, Seen: b.now()})
+	}
+}
+
+func (b *Inbox) note(id string, o Outsider) {
+	if _, known := b.other[id]; known || len(b.other) < MaxOthers {
+		b.other[id] = o
+	}
+}
+
+// Outsiders returns the hosts that have a key of the ring and are not members, by name.
+func (b *Inbox) Outsiders() []Outsider {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	since := b.now().Add(-outsiderTime)
+	maps.DeleteFunc(b.other, func(_ string, o Outsider) bool { return o.Seen.Before(since) })
+	return slices.SortedFunc(maps.Values(b.other), func(x, y Outsider) int {
 		return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.Address, y.Address))
 	})
 }

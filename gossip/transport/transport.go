@@ -3,9 +3,11 @@
 package transport
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"slices"
@@ -24,6 +26,7 @@ const (
 	mostRead        = 4 << 20   // of a stream: the state of the largest ring
 	mostReading     = 32 << 20
 	receiveBuffer   = 2 << 20
+	labelRead       = 4 << 10 // memberlist reads at most so much of a stream to find its label
 )
 
 // Transport is memberlist's transport: UDP, and the streams of a TCP listener on the same port,
@@ -32,6 +35,7 @@ const (
 // strangers and what is read from them, because memberlist keeps a stream in memory until it can
 // check the key. Shutdown closes everything.
 type Transport struct {
+	closing   func(label string, rest io.Reader)
 	advertise netip.AddrPort
 	udp       *net.UDPConn
 	tcp       net.Listener
@@ -53,14 +57,16 @@ type stream struct {
 	transport *Transport
 	remote    netip.Addr // the address of the peer; invalid: this member connected
 	read      int        // bytes; the transport's mutex guards it
+	start     []byte     // the first bytes of an accepted stream
 }
 
 // errTooLong is the error for a stream that is longer than any stream of a member.
 var errTooLong = errors.New("it sends too much")
 
 // New listens at bind over UDP, and accepts streams from a listener, which it closes after
-// an error or Shutdown.
-func New(bind, advertise string, streams net.Listener) (_ *Transport, err error) {
+// an error or Shutdown. Before an accepted stream is closed, it calls closing with its label and
+// what follows the label. If memberlist rejected the label, that is the whole message.
+func New(bind, advertise string, streams net.Listener, closing func(label string, rest io.Reader)) (_ *Transport, err error) {
 	defer func() {
 		if err != nil {
 			streams.Close()
@@ -71,7 +77,7 @@ func New(bind, advertise string, streams net.Listener) (_ *Transport, err error)
 		return nil, fmt.Errorf("bind to %s: %w", bind, err)
 	}
 	c := &Transport{
-		tcp: streams, packets: make(chan *memberlist.Packet), streams: make(chan net.Conn),
+		closing: closing, tcp: streams, packets: make(chan *memberlist.Packet), streams: make(chan net.Conn),
 		conns: make(map[*stream]bool), perHost: make(map[netip.Addr]int),
 	}
 	if c.udp, err = net.ListenUDP("udp", at); err != nil {
@@ -202,6 +208,9 @@ func (s *stream) Read(p []byte) (int, error) {
 	if n > 0 && !s.transport.admit(s, n) {
 		return 0, errTooLong
 	}
+	if s.remote.IsValid() {
+		s.start = append(s.start, p[:min(n, labelRead-len(s.start))]...)
+	}
 	return n, err
 }
 
@@ -223,6 +232,9 @@ func (s *stream) excess() int { return max(s.read-usualRead, 0) }
 
 func (s *stream) Close() error {
 	c := s.transport
+	if rest, label, err := memberlist.RemoveLabelHeaderFromPacket(s.start); err == nil && label != "" {
+		c.closing(label, io.MultiReader(bytes.NewReader(rest), s))
+	}
 	c.mu.Lock()
 	if c.conns[s] {
 		delete(c.conns, s)

@@ -18,7 +18,7 @@ func openTransport(t *testing.T) *Transport {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := New(streams.Addr().String(), "", streams)
+		c, err := New(streams.Addr().String(), "", streams, func(string, io.Reader) {})
 		if errors.Is(err, syscall.EADDRINUSE) {
 			continue // another process has the UDP port
 		}
