@@ -403,7 +403,7 @@ func (e *Engine) add(r *live.Run) {
 	e.live[r.ID] = r
 	e.stalled.Add(r)
 	e.fills.Count(r.Backfill, 1)
-	if r.IsShared() && r.State != job.RunRunning {
+	if e.isShared(r) && r.State != job.RunRunning {
 		e.ring.unbegun[r.ID] = r
 	}
 	e.byJob[r.Job] = append(e.byJob[r.Job], r)

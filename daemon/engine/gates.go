@@ -361,14 +361,14 @@ func (e *Engine) releaseSlots(r *live.Run) {
 
 // progress sends the phase of an occurrence to the ring.
 func (e *Engine) progress(r *live.Run, p exchange.Phase) {
-	if r.IsShared() {
+	if e.isShared(r) {
 		e.ring.send(exchange.ProgressOf(&r.Run, p))
 	}
 }
 
 // isForOthers reports whether another member can run the occurrence of a run that could not start here.
 func (e *Engine) isForOthers(r *live.Run) bool {
-	return r.IsShared() && e.ring.view.Others(job.KeyOf(r.Job, r.User), r.Tried)
+	return e.isShared(r) && e.ring.view.Others(job.KeyOf(r.Job, r.User), r.Tried)
 }
 
 // handOver gives the occurrence of a run that could not start to the other members. If none of them
@@ -393,7 +393,7 @@ func (e *Engine) handOverAgain(old job.Run) {
 		return
 	}
 	r.Options, r.Zone = e.jobs.Options(slot), e.jobs.Entry(slot).Zone().Location()
-	if r.IsShared() && e.ring.mode != event.NoRing {
+	if e.isShared(r) {
 		e.handOver(r)
 	}
 }
@@ -401,7 +401,7 @@ func (e *Engine) handOverAgain(old job.Run) {
 // reclaim makes a run that has not begun wait until the ring permits it again. It reports
 // false if the run needs no permit.
 func (e *Engine) reclaim(r *live.Run) (waits bool) {
-	if _, ok := e.slotOf(r); !ok || e.ring.mode == event.NoRing || !r.IsShared() {
+	if _, ok := e.slotOf(r); !ok || !e.isShared(r) {
 		return false
 	}
 	r.Reclaimed = true

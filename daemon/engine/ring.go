@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/engine/agenda"
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/engine/effect"
@@ -35,7 +36,7 @@ type ringState struct {
 	view     exchange.View
 	expected time.Duration // Moment.Up for which the last step requested the next one; 0: not known
 	closed   bool          // this host has a blackout
-	reopens  time.Duration // Moment.Up at which that is checked again; 0: it has none, or one without an end
+	reopens  time.Duration // Moment.Up at which that is checked again; 0: no ring job needs that
 }
 
 // reopenTime is how long before the end of a blackout this host becomes a candidate again. The other
@@ -82,6 +83,19 @@ func (r *ringState) takeMessages() []exchange.Message {
 	all := r.messages
 	r.messages = nil
 	return all
+}
+
+// isShared reports whether a run belongs to an occurrence of the ring. A manual run does not. On a
+// host in no ring no run does, even if it waits since the host was in one.
+func (e *Engine) isShared(r *live.Run) bool {
+	if e.ring.mode == event.NoRing || r.Options.Scope != option.ScopeRing || r.Requested() {
+		return false
+	}
+	switch r.Trigger {
+	case job.TriggerClock, job.TriggerCatchup, job.TriggerRetry:
+		return true
+	}
+	return false
 }
 
 // wakeAt returns when the next step is needed for the ring. While a run of the ring has not
@@ -202,7 +216,7 @@ func (e *Engine) checkBlackout() {
 	opens, against := e.blackouts.Opens(nil, e.now.Wall)
 	closed := against != "" && (opens.IsZero() || opens.Sub(e.now.Wall) > reopenTime)
 	e.ring.reopens = 0
-	if closed && !opens.IsZero() && e.ring.mode != event.NoRing {
+	if closed && !opens.IsZero() && len(e.jobs.Holdings()) > 0 {
 		e.ring.reopens = e.now.UpAt(opens.Add(-reopenTime))
 	}
 	if closed != e.ring.closed {

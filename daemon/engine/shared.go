@@ -48,7 +48,7 @@ func (e *Engine) request(slot int, due time.Time, missed bool, skips []exchange.
 // liveOfOccurrence returns the live run of an occurrence on this member, or nil.
 func (e *Engine) liveOfOccurrence(o exchange.Occurrence, slot int) *live.Run {
 	for _, r := range e.byJob[e.jobs.ID(slot)] {
-		if r.IsShared() && r.Due.Equal(o.Time()) {
+		if e.isShared(r) && r.Due.Equal(o.Time()) {
 			return r
 		}
 	}

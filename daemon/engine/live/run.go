@@ -169,16 +169,3 @@ func (r *Run) AfterWait() job.Reason {
 	}
 	return job.Retried
 }
-
-// IsShared reports whether a run belongs to an occurrence of a ring. A manual run does
-// not.
-func (r *Run) IsShared() bool {
-	if r.Options.Scope != option.ScopeRing || r.Requested() {
-		return false
-	}
-	switch r.Trigger {
-	case job.TriggerClock, job.TriggerCatchup, job.TriggerRetry:
-		return true
-	}
-	return false
-}
