@@ -64,8 +64,8 @@ func (l *loop) handleSignal(s os.Signal, in *inbox) departure {
 	case s == syscall.SIGUSR2:
 		l.manager.Reloading()
 		return l.drain(in, renewal)
-	case l.leaving == staying && l.ring.Leaves(l.life):
-		l.leaveSignal = s
+	case l.leaving == staying && l.leaveSignal == nil && l.ring != nil:
+		l.leaveSignal, l.left = s, l.ring.Depart(l.life)
 		return staying
 	case l.leaving == staying && l.manager.Present():
 		l.manager.Stopping()

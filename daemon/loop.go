@@ -60,7 +60,8 @@ type loop struct {
 	unstarted      []effect.Start   // starts that it had not begun then
 	handedSignals  chan os.Signal   // signals that the previous daemon received; full at first
 	pendingSignals []os.Signal      // for the next daemon
-	leaveSignal    os.Signal        // is handled when the ring has been notified
+	leaveSignal    os.Signal        // is handled when the other members have taken over
+	left           <-chan struct{}  // readable then
 	killed         <-chan time.Time // readable killTime after the running jobs were ended
 	sincePrune     int
 	conditions     *conditions.Meter
@@ -134,7 +135,6 @@ func (l *loop) run(ctx context.Context, early []event.Event) (departure, error) 
 
 	events, changes := l.firstEvents(ctx)
 	l.step(inbox{events: events}, upRecord(l.clock.Now().Wall, l.options))
-	close(l.loaded)
 	l.recall()
 	l.resume()
 	var first inbox
@@ -142,7 +142,7 @@ func (l *loop) run(ctx context.Context, early []event.Event) (departure, error) 
 		first.take(ev)
 	}
 	l.step(first)
-	l.ring.Ready()
+	close(l.loaded)
 	l.logWriter.Cron(l.options.words().Up(l.options.Version)...)
 	l.log.Info("ready", "jobs", l.view.Load().Len(), "socket", l.options.Socket)
 	l.reportNoMail()
@@ -176,7 +176,7 @@ func (l *loop) run(ctx context.Context, early []event.Event) (departure, error) 
 			l.register(&in, a)
 		case ev := <-l.ring.Events():
 			l.ring.Receive(ev)
-		case <-l.ring.Left():
+		case <-l.left:
 			if l.leaving == staying {
 				l.expectSignal(l.leaveSignal)
 			}
@@ -335,7 +335,7 @@ func (in *inbox) take(ev event.Event) {
 func (l *loop) step(in inbox, more ...job.Record) {
 	now := l.clock.Now()
 	l.engine.Pace(l.recorder.Pace())
-	effects := l.engine.StepIn(l.ring.Machine(), now, in.events...)
+	effects := l.ring.Step(l.engine, now, in.events...)
 	batch := store.Batch{At: now.Wall, Era: l.engine.Era(), BootID: l.boot, Records: more}
 	l.recorder.Ended(in.ended)
 	l.recorder.Late(in.late)

@@ -200,7 +200,7 @@ func (l *loop) openRing() {
 	}
 	l.ring, l.ringless = member.New(member.Options{
 		Config: c, State: l.options.State, Version: l.options.Version, Log: l.log,
-		Up: func() time.Duration { return l.clock.Now().Up },
+		Up: func() time.Duration { return l.clock.Now().Up }, Loaded: l.loaded,
 	})
 	if l.ringless != nil {
 		l.ring = nil

@@ -48,11 +48,8 @@ func newRing() ringState {
 }
 
 // StepIn is Step for a host in a ring: it steps the ring and the engine in turn, until
-// neither has a message for the other. If ring is nil, the host is in no ring.
+// neither has a message for the other.
 func (e *Engine) StepIn(ring Ring, now job.Moment, events ...event.Event) []effect.Effect {
-	if ring == nil {
-		return e.Step(now, events...)
-	}
 	r := &e.ring
 	if r.expected > 0 && r.members.HoldOff > 0 && now.Up-r.expected >= r.members.HoldOff/2 {
 		r.send(exchange.Slept{})

@@ -17,8 +17,10 @@ import (
 
 	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/engine/view"
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/store"
 	"github.com/cronring/cronring/gossip"
 	"github.com/cronring/cronring/gossip/claims"
@@ -30,8 +32,9 @@ import (
 	"github.com/cronring/cronring/gossip/meta"
 )
 
-// Member is the loop's part in the ring of hosts. A nil Member is valid: it has no events and ignores
-// effects.
+// Member is the loop's part in the ring of hosts. On a host in no ring it is nil: then Step steps
+// the engine alone, Mode returns event.NoRing, Events returns nil, and Reread does nothing. The
+// other methods must not be called.
 type Member struct {
 	log            *slog.Logger
 	config         config.Ring
@@ -42,9 +45,7 @@ type Member struct {
 	members        *gossip.Ring
 	claims         *claims.Ring                  // belongs to the loop's goroutine
 	voters         atomic.Pointer[ledger.Ledger] // nil: there are none, or it is not known yet who they are
-	ready          chan struct{}                 // closed when the engine has its jobs
-	left           chan struct{}                 // readable when the others have taken over
-	leaving        bool
+	loaded         <-chan struct{}               // see Options
 	past           ringHistory
 	answered       [holders.Postponed + 1]atomic.Uint64 // claims, by Grant
 	transport      http.RoundTripper
@@ -61,14 +62,14 @@ type Options struct {
 	Version string
 	Log     *slog.Logger
 	Up      func() time.Duration // since the boot
+	Loaded  <-chan struct{}      // closed when the engine has its jobs
 }
 
 // New makes this host's part in the ring. Run takes part in it.
 func New(o Options) (*Member, error) {
 	c := o.Config
 	r := &Member{
-		log: o.Log, config: c, claims: claims.New(), dir: filepath.Join(o.State, "ring"),
-		left: make(chan struct{}, 1), ready: make(chan struct{}),
+		log: o.Log, config: c, claims: claims.New(), dir: filepath.Join(o.State, "ring"), loaded: o.Loaded,
 	}
 	if err := os.Mkdir(r.dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return nil, err
@@ -149,12 +150,12 @@ func (r *Member) Events() <-chan holders.Event {
 	return r.members.Events()
 }
 
-// Machine returns what decides which member runs an occurrence, or nil on a host in no ring.
-func (r *Member) Machine() engine.Ring {
+// Step steps the engine, and the ring with it.
+func (r *Member) Step(e *engine.Engine, now job.Moment, events ...event.Event) []effect.Effect {
 	if r == nil {
-		return nil
+		return e.Step(now, events...)
 	}
-	return r.claims
+	return e.StepIn(r.claims, now, events...)
 }
 
 // Mode returns the ring's configuration for the engine.
@@ -166,13 +167,6 @@ func (r *Member) Mode() event.RingMode {
 		return event.Strict
 	}
 	return event.Available
-}
-
-// Ready tells the ring that the engine has its jobs.
-func (r *Member) Ready() {
-	if r != nil {
-		close(r.ready)
-	}
 }
 
 // Run starts all of it, and serve answers other members' daemons.
@@ -201,7 +195,7 @@ func (r *Member) Run(ctx context.Context, start func(func() error), view func() 
 // takePart takes part in the ring as soon as the engine has the jobs.
 func (r *Member) takePart(ctx context.Context, view func() *view.View, history *store.Store) {
 	select {
-	case <-r.ready:
+	case <-r.loaded:
 		r.recall(ctx, view(), history)
 	case <-ctx.Done():
 	}
@@ -243,30 +237,19 @@ func (r *Member) claimFromVoters(ctx context.Context, claims []holders.Claim) {
 	r.members.Decided(answers)
 }
 
-// Leaves reports whether other members must still be notified that this member leaves. It then
-// notifies them, and left becomes readable when they have taken over.
-func (r *Member) Leaves(ctx context.Context) bool {
-	if r == nil || r.leaving {
-		return false
-	}
-	r.leaving = true
+// Depart notifies the other members that this member leaves. The channel is readable when they have
+// taken over.
+func (r *Member) Depart(ctx context.Context) <-chan struct{} {
+	left := make(chan struct{}, 1)
 	r.calls.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, leaveTime)
 		defer cancel()
 		if err := r.leave(ctx); err != nil {
 			r.log.Warn("cannot leave the ring in time: other members treat this one as dead", "error", err)
 		}
-		r.left <- struct{}{}
+		left <- struct{}{}
 	})
-	return true
-}
-
-// Left is readable when leaves has done its work.
-func (r *Member) Left() <-chan struct{} {
-	if r == nil {
-		return nil
-	}
-	return r.left
+	return left
 }
 
 // leaveTime bounds how long a departure may take: longer than the sum of the times in package gossip.
