@@ -22,6 +22,7 @@ import (
 	"github.com/cronring/cronring/daemon/recorder"
 	"github.com/cronring/cronring/daemon/server"
 	"github.com/cronring/cronring/daemon/server/call"
+	"github.com/cronring/cronring/daemon/server/members"
 	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/daemon/store/database"
 	"github.com/cronring/cronring/daemon/store/prune"
@@ -316,10 +317,10 @@ func (b backend) ringProblems() []api.Problem {
 	return b.ring.Problems(b.View())
 }
 
-// Ring is the ring that the daemon is a member of, or nil.
+// Ring is the ring that the daemon is a member of, or members.None.
 func (b backend) Ring() server.Ring {
 	if b.ring == nil {
-		return nil
+		return members.None{}
 	}
 	return member.Requests{Member: b.ring, View: b.View}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/ownsocket"
 	"github.com/cronring/cronring/daemon/server"
+	"github.com/cronring/cronring/daemon/server/members"
 	"github.com/cronring/cronring/daemon/server/simulated"
 	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/daemon/store"
@@ -145,4 +146,4 @@ func (*host) Prune(context.Context) (prune.Pruned, error) { return prune.Pruned{
 func (*host) TryChannel(context.Context, string) error { return errNoDaemon }
 
 // Ring returns none.
-func (*host) Ring() server.Ring { return nil }
+func (*host) Ring() server.Ring { return members.None{} }

@@ -296,10 +296,10 @@ func TestMetricsStandInTheManual(t *testing.T) {
 	for _, m := range regexp.MustCompile(`(?m)^\.It Va (cronring_[a-z_]+)`).FindAllStringSubmatch(string(page), -1) {
 		told[m[1]] = true
 	}
-	w, s := livedMetrics(t)
+	w, _ := livedMetrics(t)
 	w.ring = ringOfThree()
 	w.ring.status.Quorum = 2
-	_, text := w.walkOn(s, 0, "GET", "/v1/metrics", walked{query: "jobs=true"})
+	_, text := w.walk(0, "GET", "/v1/metrics", walked{query: "jobs=true"})
 	for _, m := range regexp.MustCompile(`(?m)^# TYPE (\S+)`).FindAllStringSubmatch(text, -1) {
 		if !told[m[1]] {
 			t.Errorf("%s is not in the manual", m[1])

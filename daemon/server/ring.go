@@ -29,10 +29,9 @@ type Ring interface {
 
 // ring answers with the state of the ring, also if the host is not in one.
 func (s *Server) ring(ctx context.Context, c *call.Call) error {
-	answer := api.Ring{Members: []api.Member{}}
-	if r := s.backend.Ring(); r != nil {
-		answer = r.Status()
-		answer.Problems = c.Peer.Problems(answer.Problems)
+	answer := s.backend.Ring().Status()
+	answer.Problems = c.Peer.Problems(answer.Problems)
+	if answer.Name != "" { // otherwise it may have been in a ring before
 		var err error
 		if answer.Doubled, err = s.monitor.DoubledSince(ctx, c.Now.Add(-24*time.Hour)); err != nil {
 			return err
@@ -52,11 +51,7 @@ func (s *Server) changeRing(ctx context.Context, c *call.Call) error {
 	default:
 		return call.BadRequest(fmt.Sprintf("do=%q is nothing that can be done with a ring", r.Do), "it is join, leave, drain, undrain, rotate-key or recover")
 	}
-	ring := s.backend.Ring()
-	if ring == nil {
-		return members.NoRing(r.Do)
-	}
-	done, err := ring.Change(ctx, r)
+	done, err := s.backend.Ring().Change(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -89,10 +84,11 @@ func ringJobs(c *call.Call) []api.RingJob {
 
 func (s *Server) ringDiff(ctx context.Context, c *call.Call) error {
 	ring := s.backend.Ring()
-	if ring == nil {
+	status := ring.Status()
+	if status.Name == "" {
 		return members.NoRing("compare ring jobs")
 	}
-	m, err := members.Find(ring.Status(), c.Query.Get("member"))
+	m, err := members.Find(status, c.Query.Get("member"))
 	if err != nil {
 		return err
 	}

@@ -219,6 +219,32 @@ func TestRingIsChangedAsAsked(t *testing.T) {
 	}
 }
 
+// TestHostInNoRing checks that a host in no ring reports nothing of one, and that requests that need a
+// ring fail with the reason.
+func TestHostInNoRing(t *testing.T) {
+	w := newWorld(t, "#@ name=held scope=ring\n0 0 1 1 * ann true\n")
+	root, s := w.client(), w.server()
+	w.TapFacts(job.Record{Kind: job.Doubled, Job: "held", At: w.Now()}) // it was in a ring
+	status, text := w.walkOn(s, 0, "GET", "/v1/ring", walked{})
+	if want := `{"v":1,"joined":false,"jobs":0,"members":[],"safe_to_lose":0}`; status != http.StatusOK || strings.TrimSpace(text) != want {
+		t.Errorf("status of the ring: got %d, %s, want %s", status, text, want)
+	}
+	got := w.metrics(s, 0, "jobs=true")
+	wantNone(t, got, "ring_")
+	wantNone(t, got, "owned")
+	_, change := root.ChangeRing(t.Context(), api.RingRequest{Do: api.RingDrain})
+	_, diff := root.RingDiff(t.Context(), "db-02")
+	_, one := root.History(t.Context(), api.Filter{Node: "db-02"})
+	_, all := root.History(t.Context(), api.Filter{Node: api.AllNodes})
+	for i, err := range []error{change, diff, one, all} {
+		do := []string{"drain", "compare ring jobs", "see the history of other members", "see the history of other members"}[i]
+		e, ok := errors.AsType[*api.Error](err)
+		if want := "cannot " + do + ": this host is in no ring"; !ok || e.Kind != api.Conflict || e.What != want {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
 func TestDiffJobs(t *testing.T) {
 	j := func(name string, hash byte) api.RingJob { return api.RingJob{Job: job.ID(name), Hash: job.Key{hash}} }
 	d := diffJobs([]api.RingJob{j("a", 1), j("b", 2), j("c", 3)}, []api.RingJob{j("a", 1), j("b", 9), j("d", 4)})

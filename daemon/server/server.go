@@ -22,7 +22,6 @@ import (
 	"github.com/cronring/cronring/daemon/server/jobinfo"
 	"github.com/cronring/cronring/daemon/server/jobstate"
 	"github.com/cronring/cronring/daemon/server/lookup"
-	"github.com/cronring/cronring/daemon/server/members"
 	"github.com/cronring/cronring/daemon/server/monitoring"
 	"github.com/cronring/cronring/daemon/server/overview"
 	"github.com/cronring/cronring/daemon/server/why"
@@ -56,7 +55,7 @@ type Backend interface {
 	// TryChannel sends a test notice through a channel and waits for what comes
 	// of it. The error is an api.Error of kind NotFound if there is none.
 	TryChannel(ctx context.Context, name string) error
-	// Ring is the ring that the daemon is a member of, or nil.
+	// Ring is the ring that the daemon is a member of, or members.None.
 	Ring() Ring
 }
 
@@ -138,8 +137,8 @@ func New(o Options) *Server {
 		selfUID: o.SelfUID, account: o.Account, grant: o.Grant, exists: o.Exists, log: o.Log,
 		queries: call.NewQueries(), mux: http.NewServeMux(),
 	}
-	ring := func() members.Ring { return o.Backend.Ring() }
-	s.states = jobstate.New(o.Store, o.Backend.View, func() jobstate.Ring { return o.Backend.Ring() })
+	ring := o.Backend.Ring()
+	s.states = jobstate.New(o.Store, o.Backend.View, ring)
 	s.find = lookup.New(o.Store, o.Backend.View, s.states)
 	s.actions = actions.New(o.Backend, o.Store, s.states, s.find)
 	s.analyses = analysis.New(o.Backend, o.Store, s.states, s.find)

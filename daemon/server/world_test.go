@@ -19,6 +19,7 @@ import (
 	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
+	"github.com/cronring/cronring/daemon/server/members"
 	"github.com/cronring/cronring/daemon/server/simulated"
 )
 
@@ -59,7 +60,7 @@ func instant(t testing.TB, text string) time.Time {
 
 func (w *world) Ring() Ring {
 	if w.ring == nil {
-		return nil
+		return members.None{}
 	}
 	return w.ring
 }

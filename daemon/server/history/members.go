@@ -18,14 +18,13 @@ const MembersAsked = 16
 // cannot be queried are listed in Missing.
 func (s *Reader) addNodes(ctx context.Context, c *call.Call, limit int, answer *api.Runs) error {
 	which := c.Query.Get("member")
-	ring := s.ring()
 	if which == "" {
 		return nil
 	}
-	if ring == nil {
+	status := s.ring.Status()
+	if status.Name == "" {
 		return members.NoRing("see the history of other members")
 	}
-	status := ring.Status()
 	var ask []api.Member
 	if which == api.AllNodes {
 		for _, m := range status.Members {
@@ -48,7 +47,7 @@ func (s *Reader) addNodes(ctx context.Context, c *call.Call, limit int, answer *
 		failed := make([]error, len(some))
 		var asked sync.WaitGroup
 		for i, m := range some {
-			asked.Go(func() { answers[i], failed[i] = members.Ask[api.Runs](ctx, c, ring, m, "/v1/runs", query) })
+			asked.Go(func() { answers[i], failed[i] = members.Ask[api.Runs](ctx, c, s.ring, m, "/v1/runs", query) })
 		}
 		asked.Wait()
 		for i, m := range some {

@@ -38,11 +38,11 @@ type Store interface {
 type Reader struct {
 	daemon Daemon
 	store  Store
-	ring   func() members.Ring // nil: this host is in none
+	ring   members.Ring
 	find   *lookup.Searcher
 }
 
 // New returns a reader.
-func New(d Daemon, s Store, ring func() members.Ring, find *lookup.Searcher) *Reader {
+func New(d Daemon, s Store, ring members.Ring, find *lookup.Searcher) *Reader {
 	return &Reader{d, s, ring, find}
 }

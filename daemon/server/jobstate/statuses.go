@@ -26,13 +26,12 @@ type Store interface {
 type Jobs struct {
 	*memory
 	store Store
-	taken func() Ring
+	ring  Ring
 }
 
-// New returns the states of the jobs of a view. taken returns what is known of the ring,
-// or nil if the host is in none.
-func New(s Store, view func() *view.View, taken func() Ring) *Jobs {
-	return &Jobs{newMemory(s, view), s, taken}
+// New returns the states of the jobs of a view.
+func New(s Store, view func() *view.View, ring Ring) *Jobs {
+	return &Jobs{newMemory(s, view), s, ring}
 }
 
 // Numbered is the status of a job, with its number in the view.

@@ -11,7 +11,7 @@ import (
 // an occurrence, that member reports its state: here it would be failing forever.
 type Whereabouts struct {
 	view  *view.View
-	ring  Ring // nil: this host is not in a ring
+	ring  Ring
 	owner func(i int, at time.Time) string
 }
 
@@ -24,17 +24,13 @@ type Ring interface {
 
 // Whereabouts is for one goroutine.
 func (s *Jobs) Whereabouts(v *view.View) *Whereabouts {
-	w := &Whereabouts{view: v, ring: s.taken()}
-	if w.ring != nil {
-		w.owner = v.Owners()
-	}
-	return w
+	return &Whereabouts{v, s.ring, v.Owners()}
 }
 
 // Of returns the host name of the owner of an occurrence of job i; "": it has none, or
 // the job is this host's alone.
 func (w *Whereabouts) Of(i int, at time.Time) string {
-	if w.ring == nil || at.IsZero() {
+	if at.IsZero() {
 		return ""
 	}
 	return w.owner(i, at)
@@ -43,9 +39,6 @@ func (w *Whereabouts) Of(i int, at time.Time) string {
 // Since is the newest occurrence of job i, if another member took it later than at
 // an instant: the start or the end of what ran here.
 func (w *Whereabouts) Since(i int, last time.Time) *job.Elsewhere {
-	if w.ring == nil {
-		return nil
-	}
 	key, shared := w.view.RingKey(i)
 	if !shared {
 		return nil

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
 )
 
@@ -21,6 +22,23 @@ type Ring interface {
 	Status() api.Ring
 	// Transport carries requests to the daemons of members: their hosts are IDs.
 	Transport() http.RoundTripper
+}
+
+// None is the Ring of a host that is in none. The name in its Status is "".
+type None struct{}
+
+// Status is that of no members.
+func (None) Status() api.Ring { return api.Ring{Members: []api.Member{}} }
+
+// Transport is never used: there are no members.
+func (None) Transport() http.RoundTripper { return nil }
+
+// Taken is false: no other member takes occurrences.
+func (None) Taken(job.Key) (due time.Time, by string, ok bool) { return due, "", false }
+
+// Change fails.
+func (None) Change(_ context.Context, r api.RingRequest) (api.RingDone, error) {
+	return api.RingDone{}, NoRing(r.Do)
 }
 
 // NoRing is the error of a request that needs a ring, on a host that is in none.

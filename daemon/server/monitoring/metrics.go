@@ -53,9 +53,9 @@ type gauges struct {
 	c      *call.Call
 	view   *view.View
 	health api.Health
-	ring   *api.Ring // nil: the host is in none
-	each   []job.ID  // jobs with their own metrics; nil: none
-	left   int       // of the requested jobs
+	ring   api.Ring
+	each   []job.ID // jobs with their own metrics; nil: none
+	left   int      // of the requested jobs
 
 	states map[job.State]int
 	jobs   []metricJob
@@ -70,12 +70,8 @@ type metricJob struct {
 }
 
 func (s *Monitor) newGauges(ctx context.Context, c *call.Call) (*gauges, error) {
-	m := &gauges{s: s, c: c, view: c.View, health: s.daemon.Health(), states: map[job.State]int{}}
+	m := &gauges{s: s, c: c, view: c.View, health: s.daemon.Health(), ring: s.ring.Status(), states: map[job.State]int{}}
 	m.Text = metrics.New("host", m.health.Host)
-	if r := s.ring(); r != nil {
-		status := r.Status()
-		m.ring = &status
-	}
 	jobs, err := c.Flag("jobs")
 	if err != nil || !jobs {
 		return m, err

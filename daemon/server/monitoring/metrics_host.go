@@ -83,8 +83,8 @@ func (m *gauges) addHost() {
 
 // addRing adds the state of this host in its ring.
 func (m *gauges) addRing() {
-	r := m.ring
-	if r == nil {
+	r := &m.ring
+	if r.Name == "" {
 		return
 	}
 	states := map[api.MemberState]int{}

@@ -41,7 +41,7 @@ func (m *gauges) addJobs() {
 			next := m.view.Next(j.i, m.c.Now)
 			return seconds(next), !next.IsZero()
 		})
-	if m.ring != nil {
+	if m.ring.Name != "" {
 		each("cronring_job_owned", "Of a ring job, whether its next occurrence is this member's.",
 			func(j *metricJob) (float64, bool) {
 				_, shared := m.view.RingKey(j.i)

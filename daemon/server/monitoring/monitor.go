@@ -39,12 +39,12 @@ type Store interface {
 type Monitor struct {
 	*counts
 	daemon Daemon
-	ring   func() members.Ring // nil: this host is in none
+	ring   members.Ring
 	states *jobstate.Jobs
 	find   *lookup.Searcher
 }
 
 // New returns a monitor that counts from now on what Tap receives.
-func New(d Daemon, s Store, ring func() members.Ring, states *jobstate.Jobs, find *lookup.Searcher, now time.Time) *Monitor {
+func New(d Daemon, s Store, ring members.Ring, states *jobstate.Jobs, find *lookup.Searcher, now time.Time) *Monitor {
 	return &Monitor{newCounts(s, d.View, now), d, ring, states, find}
 }

@@ -105,11 +105,10 @@ const mostAsked = 4
 // addOthers asks the likely owners about an occurrence that was not decided here. Only for root:
 // see members.Ask.
 func (x *Explainer) addOthers(ctx context.Context, c *call.Call, ev *evidence) error {
-	ring := x.ring()
-	if ring == nil || !ev.isElsewhere() || ev.at.After(ev.now) || !c.Peer.Admin || c.Query.Get("alone") != "" {
+	if !ev.isElsewhere() || ev.at.After(ev.now) || !c.Peer.Admin || c.Query.Get("alone") != "" {
 		return nil
 	}
-	status := ring.Status()
+	status := x.ring.Status()
 	query := url.Values{"job": {string(ev.job.ID)}, "at": {ev.at.Format(time.RFC3339Nano)}, "alone": {"yes"}}
 	candidates := ev.ownership.owner.Members
 	for _, m := range candidates[:min(mostAsked, len(candidates))] {
@@ -117,7 +116,7 @@ func (x *Explainer) addOthers(ctx context.Context, c *call.Call, ev *evidence) e
 		if m.Self || k < 0 {
 			continue
 		}
-		said, err := members.Ask[api.Why](ctx, c, ring, status.Members[k], "/v1/why", query)
+		said, err := members.Ask[api.Why](ctx, c, x.ring, status.Members[k], "/v1/why", query)
 		if err != nil {
 			ev.ownership.unasked = append(ev.ownership.unasked, "not asked: "+err.Error())
 			continue

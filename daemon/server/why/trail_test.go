@@ -72,8 +72,8 @@ func explainHost(t *testing.T, seed uint64) {
 	}
 	defer history.Close()
 	view := lived.Engine.View
-	states := jobstate.New(history, view, func() jobstate.Ring { return nil })
-	a.whys = New(history, lookup.New(history, view, states), func() api.Health { return api.Health{Host: "db-01"} }, func() members.Ring { return nil }, func(job.Owned) string { return "" })
+	states := jobstate.New(history, view, members.None{})
+	a.whys = New(history, lookup.New(history, view, states), func() api.Health { return api.Health{Host: "db-01"} }, members.None{}, func(job.Owned) string { return "" })
 	a.call = &call.Call{Peer: call.Peer{Admin: true}, View: view(), Now: lived.Now.Wall}
 	a.about(records)
 }

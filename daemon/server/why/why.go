@@ -27,13 +27,13 @@ type Explainer struct {
 	store  Store
 	find   *lookup.Searcher
 	health func() api.Health
-	ring   func() members.Ring // nil: this host is in none
+	ring   members.Ring
 	fault  func(job.Owned) string
 }
 
-// New returns an explainer. health returns the health of the daemon, ring its ring, or nil, and fault why
+// New returns an explainer. health returns the health of the daemon, and fault why
 // the files of a job with on=file: are not watched, or "".
-func New(s Store, find *lookup.Searcher, health func() api.Health, ring func() members.Ring, fault func(job.Owned) string) *Explainer {
+func New(s Store, find *lookup.Searcher, health func() api.Health, ring members.Ring, fault func(job.Owned) string) *Explainer {
 	return &Explainer{s, find, health, ring, fault}
 }
 
