@@ -143,7 +143,7 @@ func (e *Engine) waitForParents(r *live.Run, w *join.Parents) {
 	}
 	r.NotBefore = e.patience(r)
 	r.Parents = r.WithParents(w)
-	e.wait(r, job.WaitsOnParents, "for "+w.Missing())
+	e.wait(r, job.WaitsOnParents, job.ForJobs(w.Missing()))
 	e.giveUpLater(r)
 }
 
@@ -174,7 +174,7 @@ func (e *Engine) patience(r *live.Run) time.Time {
 func (e *Engine) refuseFor(r *live.Run, w *join.Parents, c join.Chance) {
 	if r.Recorded == nil {
 		r.NotBefore = e.now.Wall
-		e.wait(r, job.WaitsOnParents, "for "+w.All())
+		e.wait(r, job.WaitsOnParents, job.ForJobs(w.All()))
 	}
 	reason := job.ParentSkipped
 	r.Verdict = job.VerdictSkip
@@ -283,7 +283,7 @@ func (e *Engine) startOn(r *live.Run, slot int) {
 			continue
 		}
 		o := e.occurrence(b.Job, e.freshDue(b.Job, e.endTime(r)), job.TriggerDependency, job.ParentEnded)
-		o.Parents, o.Detail = []job.Parent{parent}, join.EndWords(parent)
+		o.Parents, o.Detail = []job.Parent{parent}, parent.Words()
 		e.decide(&o)
 	}
 }

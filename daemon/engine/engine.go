@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -347,23 +346,20 @@ func (e *Engine) readClock(now job.Moment) {
 		e.setBack(-step)
 	case lived && step >= agenda.SmallStep:
 		e.onHost.stepped = true
-		e.recordStep("forward", step)
+		e.recordStep(step)
 		e.checkHours(true)
 	}
 }
 
 // recordStep records that the clock was set, in which direction and by how much.
-func (e *Engine) recordStep(way string, step time.Duration) {
-	e.record(job.Record{
-		Kind: job.Stepped, Era: e.era, Was: e.now.Wall.Add(-step),
-		Detail: fmt.Sprintf("the clock was set %s by %s", way, step.Abs().Round(time.Second)),
-	})
+func (e *Engine) recordStep(step time.Duration) {
+	e.record(job.Record{Kind: job.Stepped, Era: e.era, Was: e.now.Wall.Add(-step), Detail: job.ClockSetBy(step)})
 }
 
 // setBack begins a new era, in which some occurrences repeat.
 func (e *Engine) setBack(by time.Duration) {
 	e.era++
-	e.recordStep("back", -by)
+	e.recordStep(-by)
 	now := e.now.Wall.UnixNano()
 	for slot := range e.marks {
 		if e.jobs.InRing(slot) {
@@ -381,7 +377,7 @@ func (e *Engine) setBack(by time.Duration) {
 // occurrence. Such a bug in the program would otherwise stop these jobs silently.
 func (e *Engine) holdFaulty() {
 	if faulty := e.agenda.TakeFaulty(); len(faulty) > 0 {
-		e.jobs = e.jobs.Hold(faulty, "its schedule does not name a later time as the next one. That is a fault of cronring: report it with the time fields and options of the entry")
+		e.jobs = e.jobs.Hold(faulty, job.HeldFaulty)
 	}
 }
 

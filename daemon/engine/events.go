@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -36,7 +35,7 @@ func (e *Engine) startOnHost() {
 	happened := e.onHost
 	e.onHost = hostEvents{}
 	if happened.resumed > 0 {
-		e.startAll(e.jobs.OnResume(), job.HostResumed, "after "+happened.resumed.Round(time.Second).String(), nil)
+		e.startAll(e.jobs.OnResume(), job.HostResumed, job.AfterSuspend(happened.resumed), nil)
 	}
 	if happened.stepped {
 		e.startAll(e.jobs.OnClock(), job.ClockSet, "", nil)
@@ -65,17 +64,13 @@ func (e *Engine) startEvent(slot int, at time.Time, cause job.Reason, detail str
 // emitted starts the jobs that list an event in on=.
 func (e *Engine) emitted(ev event.Emit) {
 	if e.draining {
-		e.refuse(ev.Token, effect.Draining, "the daemon is stopping and starts nothing")
+		e.refuse(ev.Token, effect.Draining, job.RefuseDraining)
 		return
 	}
 	source := option.EventSource{User: ev.User, Name: ev.Name}.String()
 	e.record(job.Record{Kind: job.Emitted, User: ev.User, Detail: ev.Name})
-	detail := source
-	if ev.By != ev.User {
-		detail += ", by " + ev.By
-	}
 	env := append([]string{job.EventVariable + "=" + ev.Name, job.EventUser + "=" + ev.User}, ev.Env...)
-	e.answer(ev.Token, e.startAll(e.jobs.StartedBy(ev.Name, ev.User, ev.Admin), job.EventEmitted, detail, env), nil)
+	e.answer(ev.Token, e.startAll(e.jobs.StartedBy(ev.Name, ev.User, ev.Admin), job.EventEmitted, job.EmittedBy(source, ev.User, ev.By), env), nil)
 }
 
 // watchFiles requests that the files of all jobs with on=file: are watched. A job that is new, or did
@@ -118,16 +113,5 @@ func (e *Engine) filesArrived(ev event.Files) {
 		l.Since = at
 	}
 	e.setSummary(l)
-	e.startEvent(slot, at, job.FilesArrived, fileWords(ev), []string{job.PathsVariable + "=" + strings.Join(ev.Paths, "\n")})
-}
-
-// fileWords describes the files of a burst.
-func fileWords(ev event.Files) string {
-	switch more := len(ev.Paths) + ev.More - 1; {
-	case len(ev.Paths) == 0:
-		return fmt.Sprintf("%d files", ev.More)
-	case more > 0:
-		return fmt.Sprintf("%s and %d more", ev.Paths[0], more)
-	}
-	return ev.Paths[0]
+	e.startEvent(slot, at, job.FilesArrived, job.FileNames(ev.Paths, ev.More), []string{job.PathsVariable + "=" + strings.Join(ev.Paths, "\n")})
 }

@@ -116,9 +116,9 @@ func (e *Engine) expire() {
 		case t.Kind == agenda.WaitOver && r.WaitsForTime() && !e.draining:
 			e.goOn(r, r.AfterWait())
 		case t.Kind == agenda.StartsLate && r.StartedLate(e.now.Wall):
-			e.notifyLate(r, e.notStarted(r))
+			e.notifyUnstarted(r)
 		case t.Kind == agenda.RunsLong:
-			e.notifyLate(r, runningFor(r))
+			e.notifyLate(r, job.NoticeRunsLong(r.Options.MaxRun), "")
 		}
 	}
 }
@@ -242,7 +242,7 @@ func (e *Engine) watchLife(r *live.Run) {
 func (e *Engine) beat(ev event.Beat) {
 	r := e.live[ev.Run]
 	if r == nil || r.State != job.RunRunning {
-		e.refuse(ev.Token, effect.Conflict, "it is not running")
+		e.refuse(ev.Token, effect.Conflict, job.RefuseNotRunning)
 		return
 	}
 	r.LastBeat = e.now.Awake()

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -52,7 +51,7 @@ func (e *Engine) load(ev event.Load) {
 	e.holdFaulty()
 	e.pending = e.listBehind(p, late, remembers)
 	if p.Changed || first {
-		e.record(job.Record{Kind: job.Loaded, Detail: fmt.Sprintf("%d jobs from %d crontabs", e.jobs.Len(), len(ev.Crontabs))})
+		e.record(job.Record{Kind: job.Loaded, Detail: job.CrontabsRead(e.jobs.Len(), len(ev.Crontabs))})
 		if first {
 			e.emit(e.roster())
 		} else {

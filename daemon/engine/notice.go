@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -25,11 +24,11 @@ func (e *Engine) notify(o *option.Options, n job.Notice) {
 	e.emit(effect.Notify{Notice: n})
 }
 
-// notifyOf sends a notification about a run.
-func (e *Engine) notifyOf(r *live.Run, on job.NoticeOn, streak int, format string, args ...any) {
+// notifyOf sends a notification about a run: what happened, and an addition to that, or "".
+func (e *Engine) notifyOf(r *live.Run, on job.NoticeOn, streak int, what, addition string) {
 	n := job.Notice{
 		On: on, Job: r.Job, User: r.User, Due: r.Due, Reason: r.Reason, Streak: streak,
-		Text: string(r.Job) + " " + fmt.Sprintf(format, args...) + ".",
+		Text: job.NoticeText(r.Job, what, r.DescribeOccurrence(r.Zone), addition),
 	}
 	run := r.Run
 	n.Run = &run
@@ -42,34 +41,34 @@ func (e *Engine) notifyOf(r *live.Run, on job.NoticeOn, streak int, format strin
 func (e *Engine) notifyFailure(l *job.Summary, r *live.Run) {
 	o := r.Options
 	on, word := job.OnFail, option.NoticeFail
-	text := "failed: " + r.DescribeFailure()
+	what := job.NoticeFailed(r.DescribeFailure())
 	switch {
 	case r.Verdict == job.VerdictUpstream:
 		e.notifyMissedBy(l, o, missedRuns{due: r.Due, reason: r.Reason, zone: r.Zone, run: &r.Run})
 		return
 	case r.Verdict == job.VerdictDead:
-		text += ", and lies among the dead letters"
+		what = job.NoticeDead(r.DescribeFailure())
 		if o.Notifies(option.NoticeDead) {
 			on, word = job.OnDead, option.NoticeDead
 		}
 	case r.Verdict == job.VerdictLost:
-		text = "was lost: how its run ended is not known"
+		what = job.NoticeLost
 		if o.Notifies(option.NoticeLost) {
 			on, word = job.OnLost, option.NoticeLost
 		}
 	case o.Exhausted == option.ExhaustedPause && r.State == job.RunEnded:
-		text += ", and the job is paused"
+		what = job.NoticePaused(r.DescribeFailure())
 	}
-	e.ping(r, job.OnFail, text)
+	e.ping(r, job.OnFail, what)
 	if r.Requested() || !o.Notifies(word) || l.Bad < o.NotifyAfter || l.Notified&job.NotifiedFailure != 0 && !o.Notifies(option.NoticeEach) {
 		return
 	}
 	l.Notified |= job.NotifiedFailure
-	text += " (" + r.DescribeOccurrence() + ")"
+	addition := ""
 	if l.Open.After(e.now.Wall) {
-		text += fmt.Sprintf("; breaker= holds it until %s", live.FormatTime(l.Open, r.Zone))
+		addition = job.NoticeBreaker(job.FormatTime(l.Open, r.Zone))
 	}
-	e.notifyOf(r, on, l.Bad, "%s", text)
+	e.notifyOf(r, on, l.Bad, what, addition)
 }
 
 // notifySuccess sends notifications about a success, and about the end of the trouble
@@ -77,23 +76,16 @@ func (e *Engine) notifyFailure(l *job.Summary, r *live.Run) {
 func (e *Engine) notifySuccess(before, now job.Summary, r *live.Run) {
 	const lasting = job.NotifiedFailure | job.NotifiedLate | job.NotifiedExpect
 	if over := before.Notified &^ now.Notified & lasting; over != 0 && r.Options.Notifies(option.NoticeRecover) {
-		after := ""
-		switch {
-		case before.Bad == 1:
-			after = " after a failure"
-		case before.Bad > 1:
-			after = fmt.Sprintf(" after %d failures in a row", before.Bad)
-		}
-		e.notifyOf(r, job.OnRecover, before.Bad, "is well again: it succeeded%s (%s)", after, r.DescribeOccurrence())
+		e.notifyOf(r, job.OnRecover, before.Bad, job.NoticeRecovered(before.Bad), "")
 	}
-	took := fmt.Sprintf("succeeded in %s", r.Run.Ended.Sub(r.Run.Started).Round(time.Second))
+	what := job.NoticeSucceeded(r.Run.Ended.Sub(r.Run.Started))
 	if r.Options.Notifies(option.NoticeSuccess) && !r.Requested() {
-		e.notifyOf(r, job.OnSuccess, 0, "%s (%s)", took, r.DescribeOccurrence())
+		e.notifyOf(r, job.OnSuccess, 0, what, "")
 	}
 	if r.Options.Notifies(option.NoticeOdd) && !r.Requested() { // the daemon compares it with the history
-		e.notifyOf(r, job.OnOdd, 0, "%s (%s)", took, r.DescribeOccurrence())
+		e.notifyOf(r, job.OnOdd, 0, what, "")
 	}
-	e.ping(r, job.OnSuccess, took)
+	e.ping(r, job.OnSuccess, what)
 }
 
 // notifyStart sends a notification about the start of an occurrence.
@@ -102,9 +94,9 @@ func (e *Engine) notifyStart(r *live.Run) {
 		return
 	}
 	if r.Options.Notifies(option.NoticeStart) && !r.Requested() {
-		e.notifyOf(r, job.OnStart, 0, "started (%s)", r.DescribeOccurrence())
+		e.notifyOf(r, job.OnStart, 0, job.NoticeStarted, "")
 	}
-	e.ping(r, job.OnStart, "started")
+	e.ping(r, job.OnStart, job.NoticeStarted)
 }
 
 // ping sends the start or the end of an occurrence to the URL of ping=. Manual runs are sent too: a
@@ -116,7 +108,7 @@ func (e *Engine) ping(r *live.Run, on job.NoticeOn, what string) {
 	run := r.Run
 	e.emit(effect.Notify{Notice: job.Notice{
 		At: e.now.Wall, On: on, Job: r.Job, User: r.User, Due: r.Due, Run: &run, Ping: r.Options.Ping,
-		Text: fmt.Sprintf("%s %s (%s).", r.Job, what, r.DescribeOccurrence()),
+		Text: job.NoticeText(r.Job, what, r.DescribeOccurrence(r.Zone), ""),
 	}})
 }
 
@@ -149,9 +141,10 @@ func (e *Engine) notifyMissedBy(l *job.Summary, o *option.Options, m missedRuns)
 		return false
 	}
 	l.Notified |= job.NotifiedMissed
-	text := fmt.Sprintf("%s will not run as due %s: %s", l.Job, live.FormatTime(m.due, m.zone), m.reason.With(m.detail))
+	due, why := job.FormatTime(m.due, m.zone), m.reason.With(m.detail)
+	text := job.NoticeMissed(l.Job, due, why)
 	if m.count > 1 {
-		text = fmt.Sprintf("%s will not run %d times from %s to %s: %s", l.Job, m.count, live.FormatTime(m.first, m.zone), live.FormatTime(m.due, m.zone), m.reason.With(m.detail))
+		text = job.NoticeMissedSeveral(l.Job, m.count, job.FormatTime(m.first, m.zone), due, why)
 	}
 	e.notify(o, job.Notice{On: job.OnMissed, Job: l.Job, User: l.User, Due: m.due, Reason: m.reason, Text: text, Streak: l.Bad, Run: m.run})
 	return true
@@ -166,7 +159,7 @@ func (e *Engine) watchStart(r *live.Run) {
 	}
 	left := r.Due.Add(r.Options.MaxLate).Sub(e.now.Wall)
 	if left <= 0 {
-		e.notifyLate(r, fmt.Sprintf("it is %s behind its time (%s)", e.now.Wall.Sub(r.Due).Round(time.Second), r.DescribeOccurrence()))
+		e.notifyLate(r, job.NoticeBehind(e.now.Wall.Sub(r.Due)), "")
 		return
 	}
 	e.timers.Add(agenda.Timer{At: e.now.In(left), Run: r.ID, Kind: agenda.StartsLate})
@@ -191,7 +184,7 @@ func (e *Engine) stillLate(r *live.Run) bool {
 // notifyLate sends a notification about a run that starts late or takes too long. It sends
 // only one until a run succeeds on time. The summary records this even if the entry sends
 // no such notifications.
-func (e *Engine) notifyLate(r *live.Run, text string) {
+func (e *Engine) notifyLate(r *live.Run, what, addition string) {
 	l := e.summary(r.Job, r.User)
 	if l.Notified&job.NotifiedLate != 0 {
 		return
@@ -199,19 +192,17 @@ func (e *Engine) notifyLate(r *live.Run, text string) {
 	l.Notified |= job.NotifiedLate
 	e.setSummary(l)
 	if r.Options.Notifies(option.NoticeLate) {
-		e.notifyOf(r, job.OnLate, l.Bad, "is late: %s", text)
+		e.notifyOf(r, job.OnLate, l.Bad, what, addition)
 	}
 }
 
-func (e *Engine) notStarted(r *live.Run) string {
+// notifyUnstarted sends a notification about a run that had not started within max-late=.
+func (e *Engine) notifyUnstarted(r *live.Run) {
 	if r.Run.Started.IsZero() {
-		return fmt.Sprintf("it has not started %s after its time (%s): %s", r.Options.MaxLate, r.DescribeOccurrence(), r.DescribeState(e.now.Wall))
+		e.notifyLate(r, job.NoticeNotStarted(r.Options.MaxLate), job.NoticeState(r.DescribeState(e.now.Wall)))
+		return
 	}
-	return fmt.Sprintf("it started %s after its time (%s)", r.Run.Started.Sub(r.Due).Round(time.Second), r.DescribeOccurrence())
-}
-
-func runningFor(r *live.Run) string {
-	return fmt.Sprintf("it has been going for %s, which is all that max-run= allows (%s)", r.Options.MaxRun, r.DescribeOccurrence())
+	e.notifyLate(r, job.NoticeStartedLate(r.Run.Started.Sub(r.Due)), "")
 }
 
 // watch starts the checks of a job that do not belong to a single run: whether the entry
@@ -243,11 +234,11 @@ func (e *Engine) notifyHeld(j gate.Job, l *job.Summary) {
 	if !isHeld {
 		return
 	}
-	text := "is held: " + o.Held
+	text := job.NoticeHeld(j.ID, o.Held)
 	if o.Held == "" {
-		text = "runs, but not as it says: " + o.Degraded
+		text = job.NoticeDegraded(j.ID, o.Degraded)
 	}
-	e.notify(o, job.Notice{On: job.OnHeld, Job: j.ID, User: j.User(), Reason: job.IsHeld, Text: string(j.ID) + " " + text})
+	e.notify(o, job.Notice{On: job.OnHeld, Job: j.ID, User: j.User(), Reason: job.IsHeld, Text: text})
 }
 
 // expect sets the timer for the next success that expect= requires.
@@ -330,7 +321,7 @@ func (e *Engine) ranElsewhere(slot int, due time.Time) {
 func unseen(j gate.Job, l job.Summary) string {
 	zone := j.Zone()
 	if l.Success.IsZero() {
-		return fmt.Sprintf("%s has had no success within expect=%s, since %s.", j.ID, j.Options.Expect, live.FormatTime(l.Watched, zone))
+		return job.NoticeNoSuccess(j.ID, j.Options.Expect, job.FormatTime(l.Watched, zone))
 	}
-	return fmt.Sprintf("%s has had no success within expect=%s: the last was at %s.", j.ID, j.Options.Expect, live.FormatTime(l.Success, zone))
+	return job.NoticeLastSuccess(j.ID, j.Options.Expect, job.FormatTime(l.Success, zone))
 }

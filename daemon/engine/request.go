@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -33,12 +32,12 @@ func (e *Engine) runNow(ev event.RunNow) {
 // admitRequest makes the run that a person requests, or returns why it is refused.
 func (e *Engine) admitRequest(o *gate.Occurrence) (*live.Run, *effect.Refusal) {
 	if e.draining {
-		return nil, &effect.Refusal{Kind: effect.Draining, Reason: "the daemon is stopping and starts nothing"}
+		return nil, &effect.Refusal{Kind: effect.Draining, Reason: job.RefuseDraining}
 	}
 	d := e.judge(o)
 	if d.Do == job.DecideSkip {
 		if !d.Until.IsZero() {
-			d.Detail += ", until " + d.Until.In(o.Zone()).Format(time.RFC3339)
+			d.Detail = job.RuleUntil(d.Detail, d.Until.In(o.Zone()))
 		}
 		forced := *o
 		forced.Forced = true
@@ -70,7 +69,7 @@ func (e *Engine) stopRuns(ev event.Stop) {
 		stopped = append(stopped, r.Run)
 	}
 	if len(stopped) == 0 {
-		e.refuse(ev.Token, effect.Conflict, "nothing of it is running, queued or waiting")
+		e.refuse(ev.Token, effect.Conflict, job.RefuseNothingLive)
 		return
 	}
 	e.answer(ev.Token, stopped, nil)
@@ -79,7 +78,7 @@ func (e *Engine) stopRuns(ev event.Stop) {
 // requested returns the job of a request, or refuses the request if there is no such job.
 func (e *Engine) requested(token effect.Token, id job.ID) (slot int, ok bool) {
 	if slot, ok = e.jobs.Find(id); !ok {
-		e.refuse(token, effect.NotFound, "no such job")
+		e.refuse(token, effect.NotFound, job.RefuseNoJob)
 	}
 	return slot, ok
 }
@@ -94,13 +93,13 @@ func (e *Engine) pauseJob(ev event.Pause) {
 	is, paused := e.holds.Of(ev.Job, h.User)
 	switch now := paused && is.Covers(e.now.Wall); {
 	case now && h.From.After(e.now.Wall):
-		e.refuse(ev.Token, effect.Conflict, "it is paused now, and the later pause would end that")
+		e.refuse(ev.Token, effect.Conflict, job.RefuseLaterPause)
 		return
 	case h.Skips && paused && !is.Skips && (now || is.From.After(e.now.Wall)):
-		e.refuse(ev.Token, effect.Conflict, "it has a pause, and the skip would end that")
+		e.refuse(ev.Token, effect.Conflict, job.RefuseSkipPaused)
 		return
 	case h.Skips && h.Until.IsZero():
-		e.refuse(ev.Token, effect.Conflict, "none of its occurrences is planned")
+		e.refuse(ev.Token, effect.Conflict, job.RefuseNonePlanned)
 		return
 	}
 	e.setHold(ev.Job, h.User, &h)
@@ -117,13 +116,13 @@ func (e *Engine) resumeJob(ev event.Resume) {
 		mended = e.closeBreaker(j)
 	}
 	if !paused && !mended {
-		e.refuse(ev.Token, effect.Conflict, "it is not paused")
+		e.refuse(ev.Token, effect.Conflict, job.RefuseNotPaused)
 		return
 	}
 	if paused {
 		e.setHold(ev.Job, user, nil)
 	}
-	e.record(job.Record{Kind: job.Resumed, Job: ev.Job, User: user, Detail: "by " + ev.By})
+	e.record(job.Record{Kind: job.Resumed, Job: ev.Job, User: user, Detail: job.ByUser(ev.By)})
 	e.answer(ev.Token, nil, nil)
 }
 
@@ -139,11 +138,7 @@ func (e *Engine) acknowledge(ev event.Ack) {
 	l := e.summary(ev.Job, e.jobs.Entry(slot).User())
 	l.Ack = &seen
 	e.setSummary(l)
-	detail := fmt.Sprintf("run %d, by %s", seen.Run, seen.By)
-	if seen.Reason != "" {
-		detail += ": " + seen.Reason
-	}
-	e.record(job.Record{Kind: job.Acked, Job: ev.Job, Detail: detail})
+	e.record(job.Record{Kind: job.Acked, Job: ev.Job, Detail: seen.Words()})
 	e.answer(ev.Token, nil, nil)
 }
 
@@ -154,12 +149,12 @@ func (e *Engine) unacknowledge(ev event.Unack) {
 	}
 	l := e.summary(ev.Job, e.jobs.Entry(slot).User())
 	if l.Ack == nil {
-		e.refuse(ev.Token, effect.Conflict, "no failure of it is acknowledged")
+		e.refuse(ev.Token, effect.Conflict, job.RefuseNotAcked)
 		return
 	}
 	l.Ack = nil
 	e.setSummary(l)
-	e.record(job.Record{Kind: job.Unacked, Job: ev.Job, Detail: "by " + ev.By})
+	e.record(job.Record{Kind: job.Unacked, Job: ev.Job, Detail: job.ByUser(ev.By)})
 	e.answer(ev.Token, nil, nil)
 }
 
@@ -169,12 +164,12 @@ func (e *Engine) redrive(ev event.Redrive) {
 	dead := ev.Dead
 	slot, ok := e.jobs.Find(dead.Job)
 	if !ok || dead.User != "" && dead.User != e.jobs.Entry(slot).User() {
-		e.refuse(ev.Token, effect.NotFound, "its job is no longer installed")
+		e.refuse(ev.Token, effect.NotFound, job.RefuseNotInstalled)
 		return
 	}
 	for _, r := range live.OfUser(e.byJob[dead.Job], e.jobs.Entry(slot).User()) {
 		if r.Invocation == dead.Invocation {
-			e.refuse(ev.Token, effect.Conflict, fmt.Sprintf("run %d of the same occurrence is under way", r.ID))
+			e.refuse(ev.Token, effect.Conflict, job.RefuseUnderWay(r.ID))
 			return
 		}
 	}
@@ -187,7 +182,7 @@ func (e *Engine) redrive(ev event.Redrive) {
 	}
 	e.record(job.Record{
 		Kind: job.Redrove, Job: dead.Job, Due: dead.Due, Era: dead.Era, Run: &dead,
-		Detail: fmt.Sprintf("as run %d, by %s", r.ID, ev.By),
+		Detail: job.AsRun(r.ID, ev.By),
 	})
 	e.answer(ev.Token, []job.Run{r.Run}, nil)
 }
@@ -195,7 +190,7 @@ func (e *Engine) redrive(ev event.Redrive) {
 // bury discards a dead letter. Its job may no longer exist.
 func (e *Engine) bury(ev event.Bury) {
 	dead := ev.Dead
-	e.record(job.Record{Kind: job.Buried, Job: dead.Job, Due: dead.Due, Era: dead.Era, Run: &dead, Detail: "by " + ev.By})
+	e.record(job.Record{Kind: job.Buried, Job: dead.Job, Due: dead.Due, Era: dead.Era, Run: &dead, Detail: job.ByUser(ev.By)})
 	e.answer(ev.Token, nil, nil)
 }
 
@@ -214,7 +209,7 @@ func (e *Engine) bury(ev event.Bury) {
 // startBackfill starts a backfill.
 func (e *Engine) startBackfill(ev event.Backfill) {
 	if e.draining {
-		e.refuse(ev.Token, effect.Draining, "the daemon is stopping and starts nothing")
+		e.refuse(ev.Token, effect.Draining, job.RefuseDraining)
 		return
 	}
 	b, slot, refusal := backfill.Complete(e.jobs, ev.Request, e.now.Wall)
@@ -233,7 +228,7 @@ func (e *Engine) startBackfill(ev event.Backfill) {
 	e.fills.Next++
 	f := &backfill.Fill{Backfill: b, Ran: ev.Ran}
 	e.fills.Going = append(e.fills.Going, f)
-	e.recordFill(f, "by "+b.By)
+	e.recordFill(f, job.ByUser(b.By))
 	begun := b
 	e.emit(effect.Answer{Token: ev.Token, Backfill: &begun})
 }
@@ -242,10 +237,10 @@ func (e *Engine) startBackfill(ev event.Backfill) {
 func (e *Engine) stopBackfill(ev event.StopBackfill) {
 	f := e.fills.Find(ev.ID)
 	if f == nil {
-		e.refuse(ev.Token, effect.Conflict, fmt.Sprintf("backfill %d is not going on", ev.ID))
+		e.refuse(ev.Token, effect.Conflict, job.RefuseNoBackfill(ev.ID))
 		return
 	}
-	e.endFill(f, job.BackfillStopped, "by "+ev.By)
+	e.endFill(f, job.BackfillStopped, job.ByUser(ev.By))
 	over := f.Backfill
 	e.emit(effect.Answer{Token: ev.Token, Backfill: &over})
 }
@@ -310,7 +305,7 @@ func (e *Engine) advance(f *backfill.Fill, looks, starts *int) {
 			}
 			return
 		case f.Started+f.Skipped >= backfill.MaxBackfill:
-			e.endFill(f, job.BackfillStopped, fmt.Sprintf("it has come to %d occurrences, and there may be no more", backfill.MaxBackfill))
+			e.endFill(f, job.BackfillStopped, job.StopsAtLimit(backfill.MaxBackfill))
 			return
 		case f.LeavesOut(due):
 			e.leaveOut(f, due)
@@ -340,11 +335,11 @@ func (e *Engine) fillSlot(f *backfill.Fill) (slot int, why string) {
 	case !ok && e.awaited != nil:
 		return -1, ""
 	case !ok || e.jobs.Entry(slot).User() != f.User:
-		return 0, "the entry was removed from its crontab"
+		return 0, job.StopsWithoutEntry
 	}
 	entry := e.jobs.Entry(slot)
 	if timetable.IsTimeless(entry.Schedule) || entry.Options().Period != nil {
-		return 0, "the clock names no occurrences of the entry any more"
+		return 0, job.StopsWithoutTimes
 	}
 	return slot, ""
 }
@@ -371,7 +366,7 @@ func (e *Engine) recordLeft(f *backfill.Fill) {
 		r.First, r.Count = time.Time{}, 0
 	}
 	r.Kind, r.Job, r.Era, r.Backfill = job.Decided, f.Job, e.era, &now
-	r.Decision, r.Reason, r.Detail = job.DecideSkip, job.AlreadyProcessed, "--reprocess="+string(f.Reprocess)
+	r.Decision, r.Reason, r.Detail = job.DecideSkip, job.AlreadyProcessed, job.Reprocessing(f.Reprocess)
 	e.record(r)
 }
 

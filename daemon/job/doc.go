@@ -5,4 +5,8 @@
 // each type is part of the product's interface (the control socket, -o json,
 // the event stream); testdata/wire.golden freezes it. Fields may be added,
 // never renamed or given another meaning.
+//
+// The engine decides with these types and composes no text: the words that people read about its
+// decisions are here, too. The sentences of reasons are in record.go, details in detail.go, refusals in
+// refusal.go and notices in notice.go; testdata/words.golden lists them.
 package job

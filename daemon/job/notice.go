@@ -1,6 +1,9 @@
 package job
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Notice is an event that channels must be notified of. The engine only decides that it happened;
 // package notify delivers it.
@@ -36,3 +39,111 @@ const (
 	OnHeld    NoticeOn = "held"
 	OnOdd     NoticeOn = "odd"
 )
+
+// The words of notices. The engine passes facts to these functions and composes no text itself.
+
+// NoticeText returns the text of a notice about a run of a job: what happened, to which occurrence, and
+// an addition, or "".
+func NoticeText(id ID, what, occurrence, addition string) string {
+	return fmt.Sprintf("%s %s (%s)%s.", id, what, occurrence, addition)
+}
+
+// What happened.
+const (
+	NoticeStarted = "started"
+	NoticeLost    = "was lost: how its run ended is not known"
+)
+
+func NoticeFailed(how string) string            { return "failed: " + how }
+func NoticeDead(how string) string              { return NoticeFailed(how) + ", and lies among the dead letters" }
+func NoticePaused(how string) string            { return NoticeFailed(how) + ", and the job is paused" }
+func NoticeSucceeded(took time.Duration) string { return "succeeded in " + seconds(took) }
+
+func NoticeBehind(by time.Duration) string {
+	return "is late: it is " + seconds(by) + " behind its time"
+}
+
+func NoticeStartedLate(by time.Duration) string {
+	return "is late: it started " + seconds(by) + " after its time"
+}
+
+func NoticeNotStarted(maxLate time.Duration) string {
+	return fmt.Sprintf("is late: it has not started %s after its time", maxLate)
+}
+
+func NoticeRunsLong(maxRun time.Duration) string {
+	return fmt.Sprintf("is late: it has been going for %s, which is all that max-run= allows", maxRun)
+}
+
+// NoticeRecovered describes a success after failures in a row, or after other trouble.
+func NoticeRecovered(failures int) string {
+	after := ""
+	switch {
+	case failures == 1:
+		after = " after a failure"
+	case failures > 1:
+		after = fmt.Sprintf(" after %d failures in a row", failures)
+	}
+	return "is well again: it succeeded" + after
+}
+
+// Additions.
+
+func NoticeState(state string) string   { return ": " + state }
+func NoticeBreaker(until string) string { return "; breaker= holds it until " + until }
+
+// Texts of notices that are not about a run.
+
+func NoticeHeld(id ID, why string) string { return string(id) + " is held: " + why }
+
+func NoticeDegraded(id ID, why string) string {
+	return string(id) + " runs, but not as it says: " + why
+}
+
+func NoticeMissed(id ID, due, why string) string {
+	return fmt.Sprintf("%s will not run as due %s: %s", id, due, why)
+}
+
+func NoticeMissedSeveral(id ID, count int, first, last, why string) string {
+	return fmt.Sprintf("%s will not run %d times from %s to %s: %s", id, count, first, last, why)
+}
+
+func NoticeNoSuccess(id ID, expect time.Duration, since string) string {
+	return fmt.Sprintf("%s has had no success within expect=%s, since %s.", id, expect, since)
+}
+
+func NoticeLastSuccess(id ID, expect time.Duration, last string) string {
+	return fmt.Sprintf("%s has had no success within expect=%s: the last was at %s.", id, expect, last)
+}
+
+// The warnings of a job whose notices are not over.
+const (
+	WarnNoSuccess = "no success within the time that expect= gives"
+	WarnLate      = "a run was later than max-late= or longer than max-run=, and none has been in time since"
+)
+
+// DescribeOccurrence describes the occurrence of a run in the zone of its entry: the run's number, when
+// it was due, its attempt and its end.
+func (r *Run) DescribeOccurrence(zone *time.Location) string {
+	text := fmt.Sprintf("run %d, due %s", r.ID, FormatTime(r.Due, zone))
+	if r.Attempt > 1 {
+		text += fmt.Sprintf(", attempt %d", r.Attempt)
+	}
+	if !r.Ended.IsZero() {
+		text += ", ended " + FormatTime(r.Ended, zone)
+	}
+	return text
+}
+
+// DescribeFailure describes the failure of an occurrence.
+func (r *Run) DescribeFailure() string {
+	if r.State == RunDropped {
+		return "its next attempt did not come: " + string(r.Reason)
+	}
+	return r.Result()
+}
+
+// FormatTime formats an instant in the time zone of an entry.
+func FormatTime(t time.Time, zone *time.Location) string {
+	return t.In(zone).Format("Mon 2 Jan 2006 15:04:05 MST")
+}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/option"
-	"github.com/cronring/cronring/daemon/engine/live"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/mail"
 )
@@ -81,7 +80,7 @@ func describeLost(runs []LostRun) (subject, text string) {
 	var b strings.Builder
 	b.WriteString("The daemon or the host stopped during these runs. How they ended is not known;\nthey count as failed.\n\n")
 	for _, r := range runs[:min(len(runs), mostLost)] {
-		fmt.Fprintf(&b, "run %s of %s, due %s\n", r.Run.ID, r.Run.Job, live.FormatTime(r.Run.Due, r.Entry.Zone().Location()))
+		fmt.Fprintf(&b, "run %s of %s, due %s\n", r.Run.ID, r.Run.Job, job.FormatTime(r.Run.Due, r.Entry.Zone().Location()))
 		if why := r.Run.Outcome.Error; why != "" {
 			fmt.Fprintf(&b, "    %s\n", why)
 		}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab/timetable"
+	"github.com/cronring/cronring/daemon/job"
 )
 
 // RanOn reports whether a job already ran in the period of today, and on which day.
@@ -12,7 +13,7 @@ func RanOn(stamps map[string]timetable.Day, p *timetable.Period, today timetable
 	if !known || p.Due(stamp, today) {
 		return "", false
 	}
-	return "on " + stamp.String(), true
+	return job.OnDay(stamp.String()), true
 }
 
 // StartOf returns when a run that is found due now may start. As in anacron, the hours do

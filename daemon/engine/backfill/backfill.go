@@ -3,7 +3,6 @@
 package backfill
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -74,28 +73,28 @@ func (f *Active) Find(id int64) *Fill {
 func Complete(in *catalog.Catalog, b job.Backfill, now time.Time) (job.Backfill, int, *effect.Refusal) {
 	slot, ok := in.Find(b.Job)
 	if !ok {
-		return b, 0, &effect.Refusal{Kind: effect.NotFound, Reason: "no such job"}
+		return b, 0, &effect.Refusal{Kind: effect.NotFound, Reason: job.RefuseNoJob}
 	}
 	entry, o := in.Entry(slot), in.Options(slot)
 	b.User, b.From, b.To = entry.User(), b.From.UTC(), b.To.UTC()
 	why := ""
 	switch {
 	case o.Period != nil:
-		why = "it runs once in a period, whenever that is, so it misses no instant that could be made up"
+		why = job.RefuseOfPeriod
 	case timetable.IsTimeless(entry.Schedule):
-		why = "the clock never starts it, so there are no occurrences to go over"
+		why = job.RefuseTimeless
 	case !timetable.InRange(b.From):
-		why = "the time begins before 1970"
+		why = job.RefuseBefore1970
 	case b.To.Before(b.From):
-		why = "the time ends before it begins"
+		why = job.RefuseBackward
 	case b.To.After(now):
-		why = "the time ends in the future, for which the schedule starts the job"
+		why = job.RefuseFuture
 	case b.MaxActive < 1 || b.MaxActive > maxActive:
-		why = fmt.Sprintf("max-active is 1 to %d", maxActive)
+		why = job.RefuseMaxActive(maxActive)
 	case b.Overlap != allow && b.Overlap != QueueAll:
-		why = fmt.Sprintf("overlap=%s is no rule for a backfill: all of it is due at once, so it would drop what it is asked to run; %s and %s are", b.Overlap, allow, QueueAll)
+		why = job.RefuseOverlap(b.Overlap, allow, QueueAll)
 	case b.Reprocess != job.ReprocessNone && b.Reprocess != job.ReprocessFailed && b.Reprocess != job.ReprocessAll:
-		why = fmt.Sprintf("reprocess=%s is none of none, failed, all", b.Reprocess)
+		why = job.RefuseReprocess(b.Reprocess)
 	}
 	if why != "" {
 		return b, slot, &effect.Refusal{Kind: effect.Conflict, Reason: why}
@@ -113,9 +112,9 @@ func (f *Active) Admits(b *job.Backfill) *effect.Refusal {
 	}
 	switch {
 	case mine >= maxAccountFills:
-		return &effect.Refusal{Kind: effect.Conflict, Reason: fmt.Sprintf("%d backfills of jobs of %s are going on, and there may be no more", mine, b.User)}
+		return &effect.Refusal{Kind: effect.Conflict, Reason: job.RefuseUserBackfills(mine, b.User)}
 	case len(f.Going) >= maxFills:
-		return &effect.Refusal{Kind: effect.Conflict, Reason: fmt.Sprintf("%d backfills are going on, and there may be no more", len(f.Going))}
+		return &effect.Refusal{Kind: effect.Conflict, Reason: job.RefuseBackfills(len(f.Going))}
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package backfill
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/cronring/cronring/daemon/engine/agenda"
@@ -29,7 +28,7 @@ func PlanOf(in *catalog.Catalog, now time.Time, request job.Backfill, ran map[in
 	var p Plan
 	for at := agenda.Next(schedule, b.From.Add(-1)); !at.IsZero() && !at.After(b.To); at = agenda.Next(schedule, at) {
 		if p.Count++; p.Count > MaxBackfill {
-			return Plan{}, &effect.Refusal{Kind: effect.Conflict, Reason: fmt.Sprintf("there are more than %d occurrences in that time", MaxBackfill)}
+			return Plan{}, &effect.Refusal{Kind: effect.Conflict, Reason: job.RefuseOccurrences(MaxBackfill)}
 		}
 		switch {
 		case f.LeavesOut(at):

@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"fmt"
 	"maps"
 	"strconv"
 	"strings"
@@ -146,14 +145,14 @@ func (c *Catalog) judge(excess []int, unfits map[int]string) {
 	}
 	for _, i := range c.once {
 		if c.Entry(i).Options().Shards > 1 {
-			c.hold(i, "shards=: a line that runs once in a period leaves one stamp, so it cannot be several jobs")
+			c.hold(i, job.HeldShardsOfPeriod)
 		}
 	}
 	for _, i := range excess {
-		c.hold(i, fmt.Sprintf("shards= of its crontab makes more than %d jobs", maxShards))
+		c.hold(i, job.HeldShards(maxShards))
 	}
 	for i, other := range c.taken {
-		c.hold(i, "the name "+c.Entry(i).Options().Name+" is taken by an entry of "+c.Entry(other).File().Name)
+		c.hold(i, job.HeldName(c.Entry(i).Options().Name, c.Entry(other).File().Name))
 	}
 }
 

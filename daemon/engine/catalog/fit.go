@@ -1,11 +1,11 @@
 package catalog
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/cronring/cronring/crontab/option"
+	"github.com/cronring/cronring/daemon/job"
 )
 
 // IsHere reports whether host= allows a job to run on a host with that name. host= may
@@ -24,12 +24,12 @@ func IsHere(o *option.Options, host string) bool {
 func Misfit(o *option.Options, labels map[string]string) string {
 	for _, l := range o.Need {
 		if labels[l.Key] != l.Value {
-			return fmt.Sprintf("need= asks for %s:%s", l.Key, l.Value)
+			return job.NeedsLabel(l.Key, l.Value)
 		}
 	}
 	for _, l := range o.Avoid {
 		if value, ok := labels[l.Key]; ok && value == l.Value {
-			return fmt.Sprintf("avoid= names %s:%s", l.Key, l.Value)
+			return job.AvoidsLabel(l.Key, l.Value)
 		}
 	}
 	return ""

@@ -110,24 +110,25 @@ func (c *Catalog) spreadLinks(links []dependency.Link) (all []dependency.Link) {
 func (c *Catalog) part() {
 	g := &c.graph
 	for at, child := range g.edged {
-		key, why := "after", c.parted(child, g.After[at])
-		if why == "" {
-			key, why = "on", c.parted(child, g.On[at])
+		key, other := "after", c.parted(child, g.After[at])
+		if other == "" {
+			key, other = "on", c.parted(child, g.On[at])
 		}
-		if why == "" {
+		if other == "" {
 			continue
 		}
 		if _, faulty := g.Faults[child]; !faulty {
-			g.Faults[child] = dependency.Fault{Key: key, Code: dependency.CodeNobody, Text: key + "= " + why}
+			g.Faults[child] = dependency.Fault{Key: key, Code: dependency.CodeNobody, Text: job.HeldScope(key, other)}
 		}
 		g.After[at], g.On[at] = nil, nil
 	}
 }
 
-func (c *Catalog) parted(child int, links []dependency.Link) string {
+// parted returns a parent of another scope, or "".
+func (c *Catalog) parted(child int, links []dependency.Link) job.ID {
 	for _, link := range links {
 		if c.InRing(child) != c.InRing(link.Parent) {
-			return "names " + string(c.ID(link.Parent)) + ", and scope=ring is said of only one of them"
+			return c.ID(link.Parent)
 		}
 	}
 	return ""

@@ -10,6 +10,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/engine/install"
 	"github.com/cronring/cronring/daemon/engine/slots"
+	"github.com/cronring/cronring/daemon/job"
 )
 
 // Load replaces all crontabs. Jobs with the same identity keep their mark, hold and live
@@ -63,13 +64,13 @@ func ringFault(entry *crontab.Entry, o *option.Options, mode RingMode) string {
 	case o.Scope != option.ScopeRing:
 		return ""
 	case entry.Schedule == timetable.Reboot:
-		return "scope=ring: each host starts by itself, so @reboot cannot be one member's"
+		return job.HeldRingReboot
 	case o.Period != nil:
-		return "scope=ring: each host has days of its own on which its periods ran, so a line that runs once in a period cannot be one member's"
+		return job.HeldRingPeriod
 	case mode == NoRing:
-		return "scope=ring: this host is in no ring"
+		return job.HeldNoRing
 	case mode == Available && o.Partitioned == option.PartitionedHold:
-		return "if-partitioned=hold needs voters: the ring's mode is available"
+		return job.HeldNoVoters
 	}
 	return ""
 }

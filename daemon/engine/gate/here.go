@@ -1,9 +1,6 @@
 package gate
 
 import (
-	"fmt"
-	"time"
-
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -14,7 +11,7 @@ func (c *check) mayRunHere() Decision {
 	case !o.Enabled:
 		return skip(job.IsDisabled, "")
 	case !catalog.IsHere(o, c.Node):
-		return skip(job.OtherHost, "this is "+c.Node)
+		return skip(job.OtherHost, job.OnHost(c.Node))
 	}
 	if misfit := catalog.Misfit(c.Options, c.Labels); misfit != "" {
 		return skip(job.OtherLabels, misfit)
@@ -48,11 +45,7 @@ func (c *check) paused() Decision {
 	case h.Skips && (c.who&(manual|backfill|attempt) != 0 || !c.Due.After(h.Since) || !h.Covers(c.Due)):
 		return Decision{}
 	}
-	by := "by " + h.By
-	if h.Reason != "" {
-		by += ": " + h.Reason
-	}
-	return skip(job.IsPaused, by)
+	return skip(job.IsPaused, h.Words())
 }
 
 // breaker checks breaker=: after too many failures in a row the job is held for a while,
@@ -66,11 +59,11 @@ func (c *check) breaker() Decision {
 		return Decision{}
 	}
 	if c.Now.Before(l.Open) {
-		return skip(job.Broken, fmt.Sprintf("until %s, after %d failures in a row", l.Open.In(c.Zone()).Format(time.RFC3339), l.Bad))
+		return skip(job.Broken, job.BreakerUntil(l.Open.In(c.Zone()), l.Bad))
 	}
 	for _, r := range c.runs {
 		if r != c.Run && r.Probes(l.Open) {
-			return skip(job.Broken, fmt.Sprintf("run %d tries whether it works again", r.ID))
+			return skip(job.Broken, job.ProbedBy(r.ID))
 		}
 	}
 	return Decision{}

@@ -1,9 +1,7 @@
 package gate
 
 import (
-	"fmt"
 	"slices"
-	"time"
 
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/engine/live"
@@ -54,7 +52,7 @@ func (c *check) overlap() Decision {
 		return skip(job.Overlapping, behind)
 	case option.OverlapQueue:
 		if q := live.Queued(c.runs); q != nil {
-			return skip(job.QueueFull, fmt.Sprintf("run %d is queued for %s", q.ID, q.Due.Format(time.RFC3339)))
+			return skip(job.QueueFull, job.QueuedFor(q.ID, q.Due))
 		}
 	}
 	return Decision{Do: job.DecideHold, On: job.WaitsOnRun, Detail: behind, Replaces: c.replaces()}

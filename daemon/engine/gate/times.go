@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/cronring/cronring/crontab/option"
@@ -51,7 +50,7 @@ func (c *check) oncePer() Decision {
 	if done.IsZero() || !per.Same(done, c.Due, c.Zone()) && !(per == option.OncePerDue && c.repeats(done)) {
 		return Decision{}
 	}
-	return skip(job.AlreadyRan, fmt.Sprintf("the occurrence of %s succeeded", done.In(c.Zone()).Format(time.RFC3339)))
+	return skip(job.AlreadyRan, job.SucceededFor(done.In(c.Zone())))
 }
 
 // repeats reports whether the occurrence repeats one up to a success, because the clock
@@ -67,11 +66,8 @@ func (c *check) deadline() Decision {
 	if d == 0 || c.Now.Sub(c.Due) <= d || c.Run != nil && c.Now.Sub(c.Run.Opened) <= d {
 		return Decision{}
 	}
-	return skip(job.PastDeadline, Lateness(c.Now, c.Due))
+	return skip(job.PastDeadline, job.LateBy(c.Now.Sub(c.Due)))
 }
-
-// Lateness describes how late an occurrence is.
-func Lateness(now, due time.Time) string { return now.Sub(due).Round(time.Second).String() + " late" }
 
 // hours checks window=, blackout= and the blackouts of the host. The schedule of an entry
 // has no occurrences outside of the allowed hours, or moves them. A run can still become ready
@@ -90,11 +86,11 @@ func (c *check) hours() Decision {
 	if c.who&(backfill|attempt) == 0 { // occurrences that wait for the same time are one run
 		for _, x := range c.runs {
 			if x != c.Run && x.WaitsOn() == job.WaitsOnHours && x.Attempt == 1 && !x.Requested() {
-				return skip(job.OutsideHours, against+"; "+x.DescribeState(c.Now))
+				return skip(job.OutsideHours, job.RuleAndRun(against, x.DescribeState(c.Now)))
 			}
 		}
 	}
-	return c.holdUntil(opens, job.WaitsOnHours, ", "+against)
+	return c.holdUntil(opens, job.WaitsOnHours, against)
 }
 
 // opens returns when the hours of the occurrence begin, and the name of the rule that prevents
@@ -153,6 +149,7 @@ func (o *Occurrence) Scattered(now time.Time) time.Duration {
 	return max(wait, o.Wait, 0)
 }
 
-func (c *check) holdUntil(at time.Time, on job.WaitsOn, why string) Decision {
-	return Decision{Do: job.DecideHold, On: on, Until: at, Detail: "until " + at.In(c.Zone()).Format(time.RFC3339) + why}
+// holdUntil makes the occurrence wait until a time, because of a rule, or of a delay if rule is "".
+func (c *check) holdUntil(at time.Time, on job.WaitsOn, rule string) Decision {
+	return Decision{Do: job.DecideHold, On: on, Until: at, Detail: job.WaitUntil(at.In(c.Zone()), rule)}
 }

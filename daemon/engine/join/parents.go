@@ -1,8 +1,6 @@
 package join
 
 import (
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/cronring/cronring/crontab/option"
@@ -39,13 +37,10 @@ const mostNamed = 5
 // Missing lists the parents that have not ended.
 func (w *Parents) Missing() string {
 	return w.list(func(p job.Parent) string {
-		switch {
-		case p.Verdict != "":
+		if p.Verdict != "" {
 			return ""
-		case p.Run != 0:
-			return fmt.Sprintf("%s (run %d)", p.Job, p.Run)
 		}
-		return string(p.Job)
+		return p.Name()
 	})
 }
 
@@ -60,7 +55,7 @@ func (w *Parents) Ends() string {
 		if p.Verdict == "" {
 			return ""
 		}
-		return EndWords(p)
+		return p.Words()
 	})
 }
 
@@ -73,12 +68,12 @@ func (w *Parents) list(say func(job.Parent) string) string {
 		switch {
 		case word == "":
 		case len(words) == mostNamed:
-			return strings.Join(words, ", ") + " and others"
+			return job.ListAndOthers(words)
 		default:
 			words = append(words, word)
 		}
 	}
-	return strings.Join(words, ", ")
+	return job.List(words)
 }
 
 // FailedParent describes a parent that failed, or else how all parents ended.
@@ -86,13 +81,8 @@ func (w *Parents) FailedParent(join option.Join, c Chance) string {
 	byEdge := join == option.JoinAll || join == option.JoinAny
 	for i, p := range w.Known {
 		if c == Failed && p.Verdict.Bad() && !(byEdge && w.Edges[i].Outcomes&OutcomesOf(p.Verdict) != 0) {
-			return EndWords(p)
+			return p.Words()
 		}
 	}
 	return w.Ends()
-}
-
-// EndWords describes how a parent ended.
-func EndWords(p job.Parent) string {
-	return fmt.Sprintf("%s %s (run %d)", p.Job, p.Verdict.Words(), p.Run)
 }

@@ -1,10 +1,8 @@
 package live
 
 import (
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
@@ -17,15 +15,11 @@ func TooMany(o *option.Options, live []*Run) string {
 	if o.MaxInstances == 0 || len(live) < o.MaxInstances || o.Overlap != option.OverlapAllow {
 		return ""
 	}
-	const few = 3
-	var names []string
-	for _, r := range live[:min(few, len(live))] {
-		names = append(names, r.ID.String())
+	ids := make([]job.RunID, len(live))
+	for i, r := range live {
+		ids[i] = r.ID
 	}
-	if len(live) > few {
-		names = append(names, fmt.Sprintf("%d more", len(live)-few))
-	}
-	return fmt.Sprintf("%d of %d: run %s", len(live), o.MaxInstances, strings.Join(names, ", "))
+	return job.Instances(ids, o.MaxInstances)
 }
 
 // Queued returns the oldest queued run, or nil.
@@ -93,7 +87,7 @@ func (c Unstarted) Remove(r *Run) {
 // are ofJob.
 func (c Unstarted) Flood(user string, queueMax, ofJob int) string {
 	if many := c[user]; many >= max(MostUnstarted, queueMax) {
-		return fmt.Sprintf("%d of %s, counting waiting runs, the jobs in their after=, and each KiB of their variables; %d are of this job", many, user, ofJob)
+		return job.UnstartedRuns(many, user, ofJob)
 	}
 	return ""
 }

@@ -3,11 +3,11 @@
 package slots
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/job"
 )
 
 // defaultQueue is the limit of waiting runs of one user if queue-max is not set.
@@ -95,12 +95,11 @@ func (l *Limits) shortage(d demand) string {
 	if d.slots <= p.Size {
 		return ""
 	}
-	why := fmt.Sprintf("pool=%s asks for %d slots, and there are %d", d.pool, d.slots, p.Size)
 	switch {
-	case declared && key != d.pool:
-		why += ": the pool that the configuration declares is not for crontabs of " + d.owner
 	case !declared:
-		why += ": the configuration declares no such pool"
+		return job.HeldUndeclaredPool(d.pool, d.slots, p.Size)
+	case key != d.pool:
+		return job.HeldForeignPool(d.pool, d.slots, p.Size, d.owner)
 	}
-	return why
+	return job.HeldPool(d.pool, d.slots, p.Size)
 }

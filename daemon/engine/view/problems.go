@@ -1,7 +1,6 @@
 package view
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
@@ -22,9 +21,9 @@ type Problems struct {
 func (t Problems) Words() string {
 	switch {
 	case t.Unseen:
-		return "no success within the time that expect= gives"
+		return job.WarnNoSuccess
 	case t.Late:
-		return "a run was later than max-late= or longer than max-run=, and none has been in time since"
+		return job.WarnLate
 	}
 	return ""
 }
@@ -57,7 +56,7 @@ func (v *View) brokenHold(i int) *job.Hold {
 	b := v.jobs.Options(i).Breaker
 	return &job.Hold{
 		Since: t.Broken.Add(-b.Hold), Until: t.Broken, By: "cronring",
-		Reason: fmt.Sprintf("breaker=, %d failures in a row", t.Bad),
+		Reason: job.BreakerFailures(t.Bad),
 	}
 }
 

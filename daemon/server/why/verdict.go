@@ -17,7 +17,7 @@ import (
 
 // stamp writes an instant in the zone of the entry.
 func (ev *evidence) stamp(t time.Time) string {
-	return live.FormatTime(t, ev.entry.Zone().Location())
+	return job.FormatTime(t, ev.entry.Zone().Location())
 }
 
 // verdict returns what happened to the occurrence.

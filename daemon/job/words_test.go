@@ -1,0 +1,217 @@
+package job
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/daemon/filetest"
+)
+
+// TestWords freezes the texts that the engine uses, in testdata/words.golden. The history of hosts has such
+// texts, and programs of users search for them, so a change is a change of the product.
+func TestWords(t *testing.T) {
+	const golden = "testdata/words.golden"
+	at := time.Date(2026, 11, 20, 2, 30, 0, 0, time.UTC)
+	occurrence := (&Run{ID: 5, Due: at, Attempt: 1}).DescribeOccurrence(time.UTC)
+	var got strings.Builder
+	listed := map[string]bool{}
+	for _, w := range []struct{ name, text string }{
+		{"ByUser", ByUser("ann")},
+		{"AsRun", AsRun(5, "ann")},
+		{"Reprocessing", Reprocessing(ReprocessFailed)},
+		{"EmittedBy", EmittedBy("ann/deployed", "ann", "ann")},
+		{"EmittedBy", EmittedBy("ann/deployed", "ann", "root")},
+		{"Hold.Words", (&Hold{By: "ann"}).Words()},
+		{"Hold.Words", (&Hold{By: "ann", Reason: "moving house"}).Words()},
+		{"Ack.Words", (&Ack{Run: 5, By: "ann"}).Words()},
+		{"Ack.Words", (&Ack{Run: 5, By: "ann", Reason: "known"}).Words()},
+		{"PauseWasUntil", PauseWasUntil(at)},
+		{"BreakerFailures", BreakerFailures(3)},
+		{"FailedForGood", FailedForGood(5, "exit 1")},
+		{"BeingReplaced", BeingReplaced},
+		{"AfterSuspend", AfterSuspend(90*time.Minute + 1)},
+		{"OnHost", OnHost("db1")},
+		{"NeedsLabel", NeedsLabel("disk", "ssd")},
+		{"AvoidsLabel", AvoidsLabel("disk", "ssd")},
+		{"FromHost", FromHost("db1")},
+		{"RanToo", RanToo("db1", 7)},
+		{"CrontabsRead", CrontabsRead(7, 3)},
+		{"ClockSetBy", ClockSetBy(3*time.Second + 1)},
+		{"ClockSetBy", ClockSetBy(-time.Hour)},
+		{"FileNames", FileNames(nil, 3)},
+		{"FileNames", FileNames([]string{"/in/a"}, 0)},
+		{"FileNames", FileNames([]string{"/in/a", "/in/b"}, 3)},
+		{"OnDay", OnDay("2026-11-20")},
+		{"LateBy", LateBy(time.Minute + 1)},
+		{"Until", Until(at)},
+		{"RuleUntil", RuleUntil("window=22:00-06:00", at)},
+		{"RuleAndRun", RuleAndRun("window=22:00-06:00", "run 5 waits for a slot")},
+		{"BreakerUntil", BreakerUntil(at, 3)},
+		{"SucceededFor", SucceededFor(at)},
+		{"WaitUntil", WaitUntil(at, "")},
+		{"WaitUntil", WaitUntil(at, "window=22:00-06:00")},
+		{"AfterResult", AfterResult("exit 1")},
+		{"AfterPreemption", AfterPreemption("preempted by run 7 of bob")},
+		{"ProbedBy", ProbedBy(5)},
+		{"QueuedFor", QueuedFor(5, at)},
+		{"RunOf", RunOf(5, "ann/dump")},
+		{"RunOfUser", RunOfUser(5, "ann")},
+		{"ForJobs", ForJobs("ann/dump")},
+		{"List", List([]string{"ann/dump", "ann/sync"})},
+		{"ListAndOthers", ListAndOthers([]string{"ann/dump", "ann/sync"})},
+		{"Parent.Words", (&Parent{Job: "ann/dump", Run: 5, Verdict: VerdictFail}).Words()},
+		{"Parent.Name", (&Parent{Job: "ann/dump"}).Name()},
+		{"Parent.Name", (&Parent{Job: "ann/dump", Run: 5}).Name()},
+		{"Run.DescribeState", (&Run{ID: 5, State: RunDecided}).DescribeState(at)},
+		{"Run.DescribeState", (&Run{ID: 5, State: RunRunning, Started: at.Add(-time.Hour)}).DescribeState(at)},
+		{"Run.DescribeState", stateOf(WaitsOnRun, at)},
+		{"Run.DescribeState", stateOf(WaitsOnSlot, at)},
+		{"Run.DescribeState", stateOf(WaitsOnCheck, at)},
+		{"Run.DescribeState", stateOf(WaitsOnParents, at)},
+		{"Run.DescribeState", stateOf(WaitsOnRetry, at)},
+		{"Run.DescribeState", stateOf(WaitsOnDelay, at)},
+		{"Run.DescribeState", stateOf(WaitsOnHours, at)},
+		{"Run.DescribeState", stateOf(WaitsOnConditions, at)},
+		{"QueueMax", QueueMax(100)},
+		{"Instances", Instances([]RunID{1, 2}, 2)},
+		{"Instances", Instances([]RunID{1, 2, 3, 4}, 4)},
+		{"UnstartedRuns", UnstartedRuns(10_000, "ann", 3)},
+		{"HostSlots", HostSlots(4, 4, 1, "ann")},
+		{"UserSlots", UserSlots(2, 2, "ann", Takers([]string{RunOf(5, "ann/dump")}, 0))},
+		{"PoolSlots", PoolSlots("db", 2, 2, "", 1)},
+		{"PoolSlots", PoolSlots("db", 2, 2, "", 2)},
+		{"PoolRate", PoolRate("db", 3, time.Minute, 7*time.Second)},
+		{"OthersFirst", OthersFirst("")},
+		{"OthersFirst", OthersFirst("db")},
+		{"Takers", Takers([]string{RunOf(5, "ann/dump"), RunOf(6, "ann/sync")}, 3)},
+		{"Takers", Takers(nil, 3)},
+
+		{"RefuseNoJob", RefuseNoJob},
+		{"RefuseDraining", RefuseDraining},
+		{"RefuseNothingLive", RefuseNothingLive},
+		{"RefuseNotRunning", RefuseNotRunning},
+		{"RefuseNotPaused", RefuseNotPaused},
+		{"RefuseLaterPause", RefuseLaterPause},
+		{"RefuseSkipPaused", RefuseSkipPaused},
+		{"RefuseNonePlanned", RefuseNonePlanned},
+		{"RefuseNotAcked", RefuseNotAcked},
+		{"RefuseNotInstalled", RefuseNotInstalled},
+		{"RefuseUnderWay", RefuseUnderWay(5)},
+		{"RefuseNoBackfill", RefuseNoBackfill(2)},
+		{"RefuseOfPeriod", RefuseOfPeriod},
+		{"RefuseTimeless", RefuseTimeless},
+		{"RefuseBefore1970", RefuseBefore1970},
+		{"RefuseBackward", RefuseBackward},
+		{"RefuseFuture", RefuseFuture},
+		{"RefuseMaxActive", RefuseMaxActive(10_000)},
+		{"RefuseOverlap", RefuseOverlap("skip", "allow", "queue-all")},
+		{"RefuseReprocess", RefuseReprocess("some")},
+		{"RefuseUserBackfills", RefuseUserBackfills(16, "ann")},
+		{"RefuseBackfills", RefuseBackfills(64)},
+		{"RefuseOccurrences", RefuseOccurrences(1_000_000)},
+		{"StopsWithoutEntry", StopsWithoutEntry},
+		{"StopsWithoutTimes", StopsWithoutTimes},
+		{"StopsAtLimit", StopsAtLimit(1_000_000)},
+		{"HeldShardsOfPeriod", HeldShardsOfPeriod},
+		{"HeldRingReboot", HeldRingReboot},
+		{"HeldRingPeriod", HeldRingPeriod},
+		{"HeldNoRing", HeldNoRing},
+		{"HeldNoVoters", HeldNoVoters},
+		{"HeldFaulty", HeldFaulty},
+		{"HeldShards", HeldShards(100_000)},
+		{"HeldName", HeldName("dump", "/etc/crontab")},
+		{"HeldScope", HeldScope("after", "ann/dump")},
+		{"HeldPool", HeldPool("db", 3, 2)},
+		{"HeldUndeclaredPool", HeldUndeclaredPool("db", 3, 1)},
+		{"HeldForeignPool", HeldForeignPool("db", 3, 1, "ann")},
+
+		{"NoticeStarted", NoticeText("ann/dump", NoticeStarted, occurrence, "")},
+		{"NoticeLost", NoticeText("ann/dump", NoticeLost, occurrence, "")},
+		{"NoticeFailed", NoticeText("ann/dump", NoticeFailed("exit 1"), occurrence, "")},
+		{"NoticeDead", NoticeText("ann/dump", NoticeDead("exit 1"), occurrence, "")},
+		{"NoticePaused", NoticeText("ann/dump", NoticePaused("exit 1"), occurrence, "")},
+		{"NoticeSucceeded", NoticeText("ann/dump", NoticeSucceeded(3*time.Second), occurrence, "")},
+		{"NoticeBehind", NoticeText("ann/dump", NoticeBehind(time.Minute), occurrence, "")},
+		{"NoticeStartedLate", NoticeText("ann/dump", NoticeStartedLate(time.Minute), occurrence, "")},
+		{"NoticeRunsLong", NoticeText("ann/dump", NoticeRunsLong(time.Hour), occurrence, "")},
+		{"NoticeRecovered", NoticeText("ann/dump", NoticeRecovered(0), occurrence, "")},
+		{"NoticeRecovered", NoticeText("ann/dump", NoticeRecovered(1), occurrence, "")},
+		{"NoticeRecovered", NoticeText("ann/dump", NoticeRecovered(2), occurrence, "")},
+		{"NoticeText", NoticeText("ann/dump", NoticeStarted, occurrence, "")},
+		{"NoticeNotStarted", NoticeText("ann/dump", NoticeNotStarted(time.Minute), occurrence, NoticeState("run 5 waits for a slot"))},
+		{"NoticeState", NoticeState("run 5 waits for a slot")},
+		{"NoticeBreaker", NoticeText("ann/dump", NoticeFailed("exit 1"), occurrence, NoticeBreaker(FormatTime(at, time.UTC)))},
+		{"NoticeHeld", NoticeHeld("ann/dump", HeldNoRing)},
+		{"NoticeDegraded", NoticeDegraded("ann/dump", "nice=: not allowed")},
+		{"NoticeMissed", NoticeMissed("ann/dump", FormatTime(at, time.UTC), Late.With(LateBy(time.Hour)))},
+		{"NoticeMissedSeveral", NoticeMissedSeveral("ann/dump", 2, FormatTime(at, time.UTC), FormatTime(at.Add(time.Hour), time.UTC), Late.With(LateBy(time.Hour)))},
+		{"NoticeNoSuccess", NoticeNoSuccess("ann/dump", time.Hour, FormatTime(at, time.UTC))},
+		{"NoticeLastSuccess", NoticeLastSuccess("ann/dump", time.Hour, FormatTime(at, time.UTC))},
+		{"WarnNoSuccess", WarnNoSuccess},
+		{"WarnLate", WarnLate},
+		{"Run.DescribeOccurrence", (&Run{ID: 5, Due: at, Attempt: 2, Ended: at.Add(time.Minute)}).DescribeOccurrence(time.UTC)},
+		{"Run.DescribeFailure", (&Run{State: RunDropped, Reason: QueueOverflow}).DescribeFailure()},
+		{"Run.DescribeFailure", (&Run{State: RunEnded, Outcome: Outcome{Kind: Exited, Code: 1}}).DescribeFailure()},
+		{"FormatTime", FormatTime(at, time.FixedZone("CET", 3600))},
+	} {
+		listed[w.name] = true
+		fmt.Fprintf(&got, "%-24s%s\n", w.name, w.text)
+	}
+	for _, file := range []string{"detail.go", "refusal.go", "notice.go"} {
+		for _, name := range wordsIn(t, file) {
+			if !listed[name] {
+				t.Errorf("%s: %s is not in the list of this test", file, name)
+			}
+		}
+	}
+	if *update {
+		filetest.Write(t, golden, got.String(), 0o644)
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.String() != string(want) {
+		t.Errorf("the texts have changed (-update)\ngot:\n%s", got.String())
+	}
+}
+
+func stateOf(on WaitsOn, at time.Time) string {
+	r := Run{ID: 5, NotBefore: at}
+	r.Wait(on)
+	return r.DescribeState(at)
+}
+
+// wordsIn returns the exported functions, methods and untyped constants of a file.
+func wordsIn(t *testing.T, file string) (names []string) {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range f.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			name := d.Name.Name
+			if d.Recv != nil {
+				name = d.Recv.List[0].Type.(*ast.StarExpr).X.(*ast.Ident).Name + "." + name
+			}
+			if d.Name.IsExported() {
+				names = append(names, name)
+			}
+		case *ast.GenDecl:
+			for _, s := range d.Specs {
+				if v, ok := s.(*ast.ValueSpec); ok && v.Type == nil {
+					names = append(names, v.Names[0].Name)
+				}
+			}
+		}
+	}
+	return names
+}
