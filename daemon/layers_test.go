@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode"
 )
 
 const module = "github.com/cronring/cronring"
@@ -283,6 +284,50 @@ func checkPure(t *testing.T, path, name string) {
 		}
 		return true
 	})
+}
+
+// engineNames are the names in the engine's string literals. All other words are in daemon/job.
+var engineNames = []string{"root", "cronring", "allow", "queue-all", "after", "on", "stop-grace", "not-found", "conflict", "draining"}
+
+// TestLayersEngineHasNoSentences checks that the engine passes facts to daemon/job, which has the words that
+// people read, and composes no text itself.
+func TestLayersEngineHasNoSentences(t *testing.T) {
+	found := map[string]bool{}
+	for _, p := range listPackages(t) {
+		if !strings.HasPrefix(p.path()+"/", "daemon/engine/") || p.path() == "daemon/engine/enginetest" {
+			continue
+		}
+		for _, file := range p.GoFiles {
+			fset := token.NewFileSet()
+			f, err := parser.ParseFile(fset, filepath.Join(p.Dir, file), nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(f, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.ImportSpec, *ast.Field: // a field has tags
+					return false
+				case *ast.CallExpr:
+					fun, ok := n.Fun.(*ast.Ident)
+					return !ok || fun.Name != "panic"
+				case *ast.BasicLit:
+					text, err := strconv.Unquote(n.Value)
+					if n.Kind != token.STRING || err != nil || !strings.ContainsFunc(text, func(r rune) bool { return r == ' ' || unicode.IsLetter(r) }) {
+						return true
+					}
+					if found[text] = true; !slices.Contains(engineNames, text) {
+						t.Errorf("%s/%s:%d has the text %s: words that people read are in daemon/job (detail.go, refusal.go, notice.go)", p.path(), file, fset.Position(n.Pos()).Line, n.Value)
+					}
+				}
+				return true
+			})
+		}
+	}
+	for _, name := range engineNames {
+		if !found[name] {
+			t.Errorf("no package of the engine has the name %q: remove it from the list", name)
+		}
+	}
 }
 
 // Limits of how strongly the files of a package hang together.
