@@ -17,28 +17,28 @@ import (
 const auditTime = 10 * time.Second
 
 // Audit stores actions in the audit log. If the disk takes none, the log of the daemon has them.
-func (l *shared) Audit(ctx context.Context, actions []job.Action) {
+func (d *shared) Audit(ctx context.Context, actions []job.Action) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditTime)
 	defer cancel()
-	err := l.history.Record(ctx, l.config.current().AuditRows, actions...)
+	err := d.history.Record(ctx, d.config.current().AuditRows, actions...)
 	if err == nil {
 		return
 	}
 	for _, a := range actions {
-		l.log.Warn("an action is not in the audit log", "error", err, "who", a.Who, "from", a.From, "what", a.What, "subject", a.Subject)
+		d.log.Warn("an action is not in the audit log", "error", err, "who", a.Who, "from", a.From, "what", a.What, "subject", a.Subject)
 	}
 }
 
 // auditSignal notes that a signal made the daemon read its files again.
-func (l *shared) auditSignal(ctx context.Context) {
-	l.Audit(ctx, []job.Action{{At: l.clock.Now().Wall, From: "signal", What: "reload"}})
+func (d *shared) auditSignal(ctx context.Context) {
+	d.Audit(ctx, []job.Action{{At: d.clock.Now().Wall, From: "signal", What: "reload"}})
 }
 
 // mostChanges limits the changed keys that one reading of the configuration notes.
 const mostChanges = 1000
 
 // auditConfiguration notes the keys of the configuration that have another value than before.
-func (l *shared) auditConfiguration(ctx context.Context, before, after []config.Row) {
+func (d *shared) auditConfiguration(ctx context.Context, before, after []config.Row) {
 	was := map[string]config.Row{}
 	for _, r := range before {
 		was[r.Key] = r
@@ -50,7 +50,7 @@ func (l *shared) auditConfiguration(ctx context.Context, before, after []config.
 			file = old.At.File
 		}
 		changed = append(changed, job.Action{
-			At: l.clock.Now().Wall, From: strings.TrimSpace("file " + file), What: "configuration", Subject: now.Key, Before: old.Value, After: now.Value,
+			At: d.clock.Now().Wall, From: strings.TrimSpace("file " + file), What: "configuration", Subject: now.Key, Before: old.Value, After: now.Value,
 		})
 	}
 	for _, r := range after {
@@ -66,18 +66,18 @@ func (l *shared) auditConfiguration(ctx context.Context, before, after []config.
 	}
 	if more := len(changed) - mostChanges; more > 0 {
 		changed = append(changed[:mostChanges], job.Action{
-			At: l.clock.Now().Wall, From: "file", What: "configuration", After: fmt.Sprintf("%d more keys changed", more),
+			At: d.clock.Now().Wall, From: "file", What: "configuration", After: fmt.Sprintf("%d more keys changed", more),
 		})
 	}
 	if len(changed) > 0 {
-		l.Audit(ctx, slices.Clip(changed))
+		d.Audit(ctx, slices.Clip(changed))
 	}
 }
 
 // auditFile notes that a program other than the daemon changed a crontab.
-func (l *shared) auditFile(ctx context.Context, c spool.Change, user string, before, after int64) {
+func (d *shared) auditFile(ctx context.Context, c spool.Change, user string, before, after int64) {
 	a := job.Action{
-		At: l.clock.Now().Wall, From: "file", What: "edit", Subject: c.Path, Owner: user,
+		At: d.clock.Now().Wall, From: "file", What: "edit", Subject: c.Path, Owner: user,
 		Before: fmt.Sprint("revision ", before), After: fmt.Sprint("revision ", after),
 	}
 	if c.Kind == spool.Gone {
@@ -86,5 +86,5 @@ func (l *shared) auditFile(ctx context.Context, c spool.Change, user string, bef
 	if user != "root" {
 		a.Share = audit.Share(c.UID)
 	}
-	l.Audit(ctx, []job.Action{a})
+	d.Audit(ctx, []job.Action{a})
 }

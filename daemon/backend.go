@@ -14,8 +14,6 @@ import (
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine/effect"
-	"github.com/cronring/cronring/daemon/engine/event"
-	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/journal"
 	"github.com/cronring/cronring/daemon/member"
@@ -31,40 +29,10 @@ import (
 // backend is the daemon as the server sees it.
 type backend struct{ *shared }
 
-func (b backend) View() *view.View { return b.view.Load() }
-
-// Ask hands an event to the loop and waits for its answer.
-func (b backend) Ask(ctx context.Context, e event.Event) (effect.Answer, error) {
-	reply := make(chan effect.Answer, 1)
-	select {
-	case b.requests <- request{e, reply}:
-	case <-ctx.Done():
-		return effect.Answer{}, ctx.Err()
-	}
-	select {
-	case a := <-reply:
-		return a, nil
-	case <-ctx.Done():
-		return effect.Answer{}, ctx.Err()
-	}
-}
-
-// Reload reads the crontabs again, and waits for that. It continues even if the caller gives up:
-// otherwise changes that were read but not applied would not count as changes at the next reload.
+// Reload reads the crontabs again, and waits for that.
 func (b backend) Reload(ctx context.Context) ([]crontab.Diagnostic, error) {
-	done := make(chan error, 1)
-	select {
-	case b.rereads <- done:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	select {
-	case err := <-done:
-		if err != nil {
-			return nil, err
-		}
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := b.reread(ctx); err != nil {
+		return nil, err
 	}
 	s := b.crontabs.current()
 	var refused []string
@@ -246,54 +214,54 @@ func storeProblem(t *recorder.Problem, dir string) api.Problem {
 }
 
 // server answers for the loop on the control socket.
-func (l *loop) server() *server.Server {
+func (d *shared) server() *server.Server {
 	o := server.Options{
-		Backend: backend{&l.shared}, Store: l.history, Log: l.log,
-		Now:     func() time.Time { return l.clock.Now().Wall },
+		Backend: backend{d}, Store: d.history, Log: d.log,
+		Now:     func() time.Time { return d.clock.Now().Wall },
 		SelfUID: uint32(os.Geteuid()),
-		Account: l.accountName,
-		Grant:   l.grant, Exists: l.exists,
-		Beats: l.beats, StateDir: l.options.State,
+		Account: d.accountName,
+		Grant:   d.grant, Exists: d.exists,
+		Beats: d.beats, StateDir: d.options.State,
 	}
 	o.Crontabs = &server.Crontabs{
-		Host: l.crontabs.host, Paths: l.crontabs.paths, Accounts: l.accounts,
-		Revisions: l.history, Version: l.options.Version, LSBNames: l.options.Cron.LSBNames, Note: l.noteCrontab,
-		Files: l.options.Files, System: l.options.System,
-		MaxEntries: func() int { c := l.config.current(); return c.EntriesPerUser() },
-		Blackouts:  func() timetable.Blackouts { c := l.config.current(); return c.HostBlackouts(l.hostZone()) },
-		Calendars:  func() map[string]timetable.Calendar { c := l.config.current(); return c.Dates() },
+		Host: d.crontabs.host, Paths: d.crontabs.paths, Accounts: d.accounts,
+		Revisions: d.history, Version: d.options.Version, LSBNames: d.options.Cron.LSBNames, Note: d.noteCrontab,
+		Files: d.options.Files, System: d.options.System,
+		MaxEntries: func() int { c := d.config.current(); return c.EntriesPerUser() },
+		Blackouts:  func() timetable.Blackouts { c := d.config.current(); return c.HostBlackouts(d.hostZone()) },
+		Calendars:  func() map[string]timetable.Calendar { c := d.config.current(); return c.Dates() },
 	}
 	return server.New(o)
 }
 
 // noteCrontab writes what crontab(1) does into cron's log.
-func (l *loop) noteCrontab(pid int, who, word, text string) {
-	l.logWriter.Cron(journal.CronLine{From: journal.Crontab, PID: pid, Who: who, Word: word, Text: text})
+func (d *shared) noteCrontab(pid int, who, word, text string) {
+	d.logWriter.Cron(journal.CronLine{From: journal.Crontab, PID: pid, Who: who, Word: word, Text: text})
 }
 
 // accountName returns the name of a user on the socket.
-func (l *loop) accountName(uid uint32) (string, error) {
-	return l.accounts.Name(context.Background(), uid)
+func (d *shared) accountName(uid uint32) (string, error) {
+	return d.accounts.Name(context.Background(), uid)
 }
 
 // exists reports whether a user exists, or cannot be looked up now.
-func (l *shared) exists(ctx context.Context, user string) bool {
-	_, err := l.accounts.Find(ctx, user)
+func (d *shared) exists(ctx context.Context, user string) bool {
+	_, err := d.accounts.Find(ctx, user)
 	_, unknown := errors.AsType[*account.UnknownError](err)
 	return !unknown
 }
 
 // grant returns the role of a user. While a directory service does not answer, groups that only it
 // has give none.
-func (l *shared) grant(ctx context.Context, user string) call.Grant {
-	c := l.config.current()
+func (d *shared) grant(ctx context.Context, user string) call.Grant {
+	c := d.config.current()
 	a := c.Access
 	if len(a.View)+len(a.Operate)+len(a.Admin) == 0 {
 		return call.Grant{}
 	}
-	groups, err := l.accounts.GroupsOf(ctx, user)
+	groups, err := d.accounts.GroupsOf(ctx, user)
 	if err != nil {
-		l.log.Debug("groups are not known", "user", user, "error", err)
+		d.log.Debug("groups are not known", "user", user, "error", err)
 	}
 	return call.GrantOf(user, groups, map[call.Role][]string{call.View: a.View, call.Operate: a.Operate, call.Admin: a.Admin})
 }

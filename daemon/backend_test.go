@@ -3,24 +3,22 @@ package daemon
 import (
 	"context"
 	"errors"
-	"reflect"
 	"testing"
 	"time"
 
-	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 )
 
 // A reload belongs to the loop: it continues to its end even if the client has disconnected.
 func TestReloadIsNotOfWhoAsksForIt(t *testing.T) {
-	l := &shared{rereads: make(chan chan<- error)}
+	d := &shared{mailbox: mailbox{rereads: make(chan chan<- error)}}
 	ctx, leave := context.WithCancel(t.Context())
 	answer := make(chan error)
 	go func() {
-		_, err := backend{l}.Reload(ctx)
+		_, err := backend{d}.Reload(ctx)
 		answer <- err
 	}()
-	done := <-l.rereads
+	done := <-d.rereads
 	leave()
 	if err := <-answer; !errors.Is(err, context.Canceled) {
 		t.Errorf("who left before the end is told %v, want %v", err, context.Canceled)
@@ -49,16 +47,6 @@ func TestStartedAtAfterTheClockWasSet(t *testing.T) {
 		got := startedAt(begun, job.Moment{Wall: test.wall, Up: time.Hour + 10*time.Minute})
 		if !got.Equal(test.want) {
 			t.Errorf("now %s, ten minutes later: started at %s, want %s", test.wall, got, test.want)
-		}
-	}
-}
-
-// Requests of users run beside the loop. They must not be able to reach what only its goroutine may
-// use.
-func TestBackendCannotReachTheEngine(t *testing.T) {
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[backend]()) {
-		if f.Type == reflect.TypeFor[*engine.Engine]() || f.Type == reflect.TypeFor[*loop]() {
-			t.Errorf("the backend has a field %s of type %s", f.Name, f.Type)
 		}
 	}
 }

@@ -20,17 +20,17 @@ import (
 // take more of the processor than a job that prints much.
 func TestOutputIsCopiedOnlyWhereItIsKept(t *testing.T) {
 	var out strings.Builder
-	l := loop{shared: shared{hub: hub.New(budget.New(1<<20, 1<<20)), logWriter: runlog.New(journal.NewText(&out), true)}}
+	d := &shared{hub: hub.New(budget.New(1<<20, 1<<20)), logWriter: runlog.New(journal.NewText(&out), true)}
 	file, _ := crontab.Parse("x", "* * * * * root true\n", crontab.Config{Format: crontab.System})
-	l.logWriter.Begin(&job.Run{ID: 1, PID: 7}, &job.Job{}, &file.Entries[0])
+	d.logWriter.Begin(&job.Run{ID: 1, PID: 7}, &job.Job{}, &file.Entries[0])
 	ctx, leave := context.WithCancel(t.Context())
-	events := l.hub.Subscribe(ctx)
+	events := d.hub.Subscribe(ctx)
 	buffer := []byte(strings.Repeat("first\n", 64<<10/6))
-	l.chunk(job.Chunk{Run: 1, Job: "j", User: "ann", Stream: job.Stdout, Data: buffer[:6]})
-	l.chunk(job.Chunk{Run: 1, Job: "j", User: "ann", Stream: job.System, Data: buffer[:6]})
+	d.chunk(job.Chunk{Run: 1, Job: "j", User: "ann", Stream: job.Stdout, Data: buffer[:6]})
+	d.chunk(job.Chunk{Run: 1, Job: "j", User: "ann", Stream: job.System, Data: buffer[:6]})
 	clear(buffer)
-	before, others := l.hub.Follow(ctx, 1)
-	l.logWriter.WriteAll()
+	before, others := d.hub.Follow(ctx, 1)
+	d.logWriter.WriteAll()
 	if seen := string((<-events).Chunk.Data) + string((<-events).Chunk.Data); seen != "first\nfirst\n" || string(before[0].Data) != "first\n" || strings.Count(out.String(), "first\n") != 2 {
 		t.Errorf("followed %q, kept %q, logged %q, want the first output in each", seen, before[0].Data, out.String())
 	}
@@ -45,7 +45,7 @@ func TestOutputIsCopiedOnlyWhereItIsKept(t *testing.T) {
 		if i == 2 {
 			runtime.ReadMemStats(&stats[0])
 		}
-		l.chunk(job.Chunk{Run: 1, Job: "j", User: "ann", Stream: job.Stdout, Data: buffer})
+		d.chunk(job.Chunk{Run: 1, Job: "j", User: "ann", Stream: job.Stdout, Data: buffer})
 	}
 	runtime.ReadMemStats(&stats[1])
 	if per := (stats[1].TotalAlloc - stats[0].TotalAlloc) / pieces; per > 2*kept {

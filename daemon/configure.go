@@ -128,54 +128,54 @@ func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", ";
 
 // configure reads the configuration again and reports whether the one in force has changed. An
 // invalid one is reported in the log, and in the status until it is fixed.
-func (l *loop) configure() (changed bool) {
-	before := l.config.current()
-	changed = l.config.readAgain()
-	inForce := l.config.current()
+func (d *shared) configure() (changed bool) {
+	before := d.config.current()
+	changed = d.config.readAgain()
+	inForce := d.config.current()
 	if changed {
-		l.auditConfiguration(l.life, before.Rows(), inForce.Rows())
+		d.auditConfiguration(d.life, before.Rows(), inForce.Rows())
 	}
-	l.crontabs.source.SetSidecar(inForce.Sidecar)
-	l.crontabs.source.SetChannels(inForce.ChannelUsers())
-	l.crontabs.source.SetRingUsers(inForce.RingUsers())
-	l.crontabs.source.SetPingHosts(inForce.PingHosts)
-	l.crontabs.source.SetMaxEntries(inForce.EntriesPerUser())
-	l.notices.Configure(inForce.Channels)
+	d.crontabs.source.SetSidecar(inForce.Sidecar)
+	d.crontabs.source.SetChannels(inForce.ChannelUsers())
+	d.crontabs.source.SetRingUsers(inForce.RingUsers())
+	d.crontabs.source.SetPingHosts(inForce.PingHosts)
+	d.crontabs.source.SetMaxEntries(inForce.EntriesPerUser())
+	d.notices.Configure(inForce.Channels)
 	if changed {
-		l.log.Info("configuration read", "directory", l.config.dir)
+		d.log.Info("configuration read", "directory", d.config.dir)
 	}
-	if err := l.ring.Reread(l.life); err != nil {
-		l.log.Error("the ring's keys are not read again", "why", err)
+	if err := d.ring.Reread(d.life); err != nil {
+		d.log.Error("the ring's keys are not read again", "why", err)
 	}
-	problems, _ := l.config.problems()
+	problems, _ := d.config.problems()
 	for _, p := range problems {
-		l.log.Error(p.What, "why", p.Why, "fix", p.Fix)
+		d.log.Error(p.What, "why", p.Why, "fix", p.Fix)
 	}
 	return changed
 }
 
 // readCalendars reads the files of calendars again. Unlike the configuration they
 // count as soon as they are changed.
-func (l *loop) readCalendars() {
-	l.config.readCalendars()
-	inForce := l.config.current()
-	l.crontabs.source.SetCalendars(inForce.Dates(), inForce.CalendarFiles())
+func (d *shared) readCalendars() {
+	d.config.readCalendars()
+	inForce := d.config.current()
+	d.crontabs.source.SetCalendars(inForce.Dates(), inForce.CalendarFiles())
 }
 
 // loadOf returns the crontabs with the host's settings.
-func (l *loop) loadOf(ctx context.Context, crontabs []*crontab.File) event.Load {
-	c := l.config.current()
-	unfit := l.groups.Unfit(ctx, crontabs)
+func (d *shared) loadOf(ctx context.Context, crontabs []*crontab.File) event.Load {
+	c := d.config.current()
+	unfit := d.groups.Unfit(ctx, crontabs)
 	for _, t := range crontabs {
 		for i := range t.Entries {
 			o := t.Entries[i].Options()
-			if why := cmp.Or(unfit[o], sandbox.Unfit(o, l.spawner.MissingCredentials), conditions.Unfit(o)); why != "" {
+			if why := cmp.Or(unfit[o], sandbox.Unfit(o, d.spawner.MissingCredentials), conditions.Unfit(o)); why != "" {
 				unfit[o] = why
 			}
 		}
 	}
 	return event.Load{
-		Crontabs: crontabs, Limits: c.Limits, Blackouts: c.HostBlackouts(l.hostZone()), Node: c.Ring.Node(), Labels: c.Ring.Labels, Ring: l.ring.Mode(), Unfit: unfit, CatchupRate: c.CatchupRate,
+		Crontabs: crontabs, Limits: c.Limits, Blackouts: c.HostBlackouts(d.hostZone()), Node: c.Ring.Node(), Labels: c.Ring.Labels, Ring: d.ring.Mode(), Unfit: unfit, CatchupRate: c.CatchupRate,
 	}
 }
 

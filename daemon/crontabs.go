@@ -39,29 +39,29 @@ type crontabs struct {
 // openCrontabs reads all crontabs for the first time. A crontab that was named on the command line
 // and cannot be read is an error then, unless another daemon hands its runs over: then it is
 // awaited.
-func (l *loop) openCrontabs(ctx context.Context, seed uint64, takesOver bool) error {
-	o := &l.options
+func (d *shared) openCrontabs(ctx context.Context, seed uint64, takesOver bool) error {
+	o := &d.options
 	host := spool.ThisHost()
 	host.Family, host.Calendars = o.Family, o.Config.Dates()
 	places := host.Paths(o.Root)
-	l.crontabs = &crontabs{
+	d.crontabs = &crontabs{
 		host: host, paths: places,
-		barredUsers: barred.Users{Accounts: l.accounts},
+		barredUsers: barred.Users{Accounts: d.accounts},
 		source: spool.OpenSource(spool.SourceOptions{
-			Host: host, Paths: places, Accounts: l.accounts, Seed: seed,
+			Host: host, Paths: places, Accounts: d.accounts, Seed: seed,
 			LSBNames: o.Cron.LSBNames, Permissive: o.Cron.Permissive && o.Config.Permissive,
 			Files: o.Files, System: o.System, NoWatch: o.Cron.NoWatch, Sidecar: o.Config.Sidecar, Channels: o.Config.ChannelUsers(), RingUsers: o.Config.RingUsers(), PingHosts: o.Config.PingHosts,
 			MaxEntries: o.Config.EntriesPerUser(), CalendarFiles: o.Config.CalendarFiles(),
 		}),
 	}
-	l.crontabs.reading.Lock()
+	d.crontabs.reading.Lock()
 	if o.host() {
 		soon, cancel := context.WithTimeout(ctx, startPatience)
 		defer cancel()
 		ctx = soon
 	}
-	s := l.crontabs.read(ctx)
-	l.config.look(s.Crontabs)
+	s := d.crontabs.read(ctx)
+	d.config.look(s.Crontabs)
 	if o.host() || takesOver {
 		return nil
 	}
@@ -94,14 +94,14 @@ func awaited(s spool.Snapshot) map[string]bool {
 }
 
 // watchCrontabs reads tables again whenever they changed, until ctx ends.
-func (l *loop) watchCrontabs(ctx context.Context) error {
-	return l.crontabs.source.Watch(ctx, func() { l.reportReloadError(ctx, l.reload(ctx, false)) })
+func (d *shared) watchCrontabs(ctx context.Context) error {
+	return d.crontabs.source.Watch(ctx, func() { d.reportReloadError(ctx, d.reload(ctx, false)) })
 }
 
 // reportReloadError handles the result of reading crontabs if no caller waits for it.
-func (l *loop) reportReloadError(ctx context.Context, err error) {
+func (d *shared) reportReloadError(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil {
-		l.log.Error("the crontabs could not be read again", "error", err)
+		d.log.Error("the crontabs could not be read again", "error", err)
 	}
 }
 
@@ -120,9 +120,9 @@ func (t *crontabs) current() spool.Snapshot {
 }
 
 // hostZone returns the current time zone of the host.
-func (l *loop) hostZone() *time.Location {
-	if l.crontabs != nil {
-		if zone := l.crontabs.current().Zone; zone != nil {
+func (d *shared) hostZone() *time.Location {
+	if d.crontabs != nil {
+		if zone := d.crontabs.current().Zone; zone != nil {
 			return zone
 		}
 	}
@@ -140,17 +140,17 @@ func (t *crontabs) location(name string) (*time.Location, error) {
 // firstEvents returns the engine's events at the start, and the changes to pass to keepFirst when
 // the daemon is ready: each version costs a write to the disk, and a host may have ten thousand
 // crontabs.
-func (l *loop) firstEvents(ctx context.Context) ([]event.Event, []spool.Change) {
-	defer l.crontabs.reading.Unlock()
-	s := l.crontabs.current()
-	l.anacronRemoved()
-	l.announce(s)
+func (d *shared) firstEvents(ctx context.Context) ([]event.Event, []spool.Change) {
+	defer d.crontabs.reading.Unlock()
+	s := d.crontabs.current()
+	d.anacronRemoved()
+	d.announce(s)
 	soon, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
-	barred, _ := l.findBarredUsers(soon, s.Crontabs)
-	load := l.loadOf(soon, s.Crontabs)
+	barred, _ := d.findBarredUsers(soon, s.Crontabs)
+	load := d.loadOf(soon, s.Crontabs)
 	load.Awaited = awaited(s)
-	if !l.options.host() {
+	if !d.options.host() {
 		for _, r := range s.Refused {
 			load.Awaited[r.Path] = false
 		}
@@ -159,9 +159,9 @@ func (l *loop) firstEvents(ctx context.Context) ([]event.Event, []spool.Change) 
 }
 
 // findBarredUsers returns the users that must not run jobs, and logs new ones.
-func (l *loop) findBarredUsers(ctx context.Context, crontabs []*crontab.File) (barred map[string]event.Barred, changed bool) {
-	before := l.crontabs.barredUsers.Previous
-	barred, changed = l.crontabs.barredUsers.Find(ctx, crontabs, l.clock.Now().Wall)
+func (d *shared) findBarredUsers(ctx context.Context, crontabs []*crontab.File) (barred map[string]event.Barred, changed bool) {
+	before := d.crontabs.barredUsers.Previous
+	barred, changed = d.crontabs.barredUsers.Find(ctx, crontabs, d.clock.Now().Wall)
 	for _, user := range slices.Sorted(maps.Keys(barred)) {
 		bar := barred[user]
 		if before[user] == bar {
@@ -171,7 +171,7 @@ func (l *loop) findBarredUsers(ctx context.Context, crontabs []*crontab.File) (b
 		if bar.Reason == job.NoUser {
 			text = "getpwnam() failed - user unknown" // cronie's words, once instead of at each start
 		}
-		l.logWriter.Cron(journal.CronLine{Who: user, Word: "ERROR", Text: text})
+		d.logWriter.Cron(journal.CronLine{Who: user, Word: "ERROR", Text: text})
 	}
 	return barred, changed
 }
@@ -179,30 +179,30 @@ func (l *loop) findBarredUsers(ctx context.Context, crontabs []*crontab.File) (b
 // reload reads the crontabs and their users again, and waits until the loop has applied the
 // changes. It reads the configuration only if all is set, because an administrator may be writing
 // it.
-func (l *loop) reload(ctx context.Context, all bool) error {
-	t := l.crontabs
+func (d *shared) reload(ctx context.Context, all bool) error {
+	t := d.crontabs
 	t.reading.Lock()
 	defer t.reading.Unlock()
-	renewed := all && l.configure()
-	l.readCalendars()
+	renewed := all && d.configure()
+	d.readCalendars()
 	s := t.read(ctx)
-	l.config.look(s.Crontabs)
-	l.announce(s)
-	defer l.keepVersions(ctx, s.Changes)
+	d.config.look(s.Crontabs)
+	d.announce(s)
+	defer d.keepVersions(ctx, s.Changes)
 	var changes []event.Event
-	if barred, changed := l.findBarredUsers(ctx, s.Crontabs); changed {
+	if barred, changed := d.findBarredUsers(ctx, s.Crontabs); changed {
 		changes = append(changes, event.BarUsers{Users: barred}) // first: a new crontab may have no valid user
 	}
 	if s.Changed || renewed {
-		if l.anacronRemoved() {
+		if d.anacronRemoved() {
 			changes = append(changes, event.Stamps{Days: spool.ReadStamps(t.paths.Stamps)})
 		}
-		load := l.loadOf(ctx, s.Crontabs)
+		load := d.loadOf(ctx, s.Crontabs)
 		load.Saved = saved(s.Changes)
-		changes = append(changes, l.view.Load().Prepare(load))
+		changes = append(changes, d.view.Load().Prepare(load))
 	}
 	for _, e := range changes {
-		if _, err := (backend{&l.shared}).Ask(ctx, e); err != nil {
+		if _, err := d.Ask(ctx, e); err != nil {
 			return err
 		}
 	}
@@ -224,18 +224,18 @@ func saved(changes []spool.Change) map[string]time.Time {
 }
 
 // anacronRemoved reports whether anacron was removed since it was asked before.
-func (l *loop) anacronRemoved() bool {
-	before := l.crontabs.anacron
-	l.crontabs.anacron = l.options.host() && l.crontabs.paths.AnacronInstalled()
-	return before && !l.crontabs.anacron
+func (d *shared) anacronRemoved() bool {
+	before := d.crontabs.anacron
+	d.crontabs.anacron = d.options.host() && d.crontabs.paths.AnacronInstalled()
+	return before && !d.crontabs.anacron
 }
 
 // announce logs the changes of the crontabs since the last load, and of the zone of their times.
-func (l *loop) announce(s spool.Snapshot) {
-	if before := l.crontabs.zone; before != nil && before.String() != s.Zone.String() {
-		l.log.Info("the host's time zone is another", "zone", s.Zone.String(), "before", before.String())
+func (d *shared) announce(s spool.Snapshot) {
+	if before := d.crontabs.zone; before != nil && before.String() != s.Zone.String() {
+		d.log.Info("the host's time zone is another", "zone", s.Zone.String(), "before", before.String())
 	}
-	l.crontabs.zone = s.Zone
+	d.crontabs.zone = s.Zone
 	entries := make(map[string]int, len(s.Crontabs))
 	for _, t := range s.Crontabs {
 		entries[t.Name] = len(t.Entries)
@@ -243,26 +243,26 @@ func (l *loop) announce(s spool.Snapshot) {
 	var sum loadSummary
 	for _, c := range s.Changes {
 		if c.Log != "" {
-			l.logWriter.Cron(journal.CronLine{Text: c.Log})
+			d.logWriter.Cron(journal.CronLine{Text: c.Log})
 		}
 		for _, text := range c.Errors {
-			l.logWriter.Cron(journal.CronLine{Who: c.Who, Word: "ERROR", Text: text})
+			d.logWriter.Cron(journal.CronLine{Who: c.Who, Word: "ERROR", Text: text})
 		}
 		n, loaded := entries[c.Path]
 		switch r := c.Refusal; {
 		case r != nil:
-			l.log.Error("a crontab is not read", "crontab", r.Path, "why", r.Why, "fix", r.Fix, "kept", r.Kept, journal.IDKey, journal.RefusedID)
+			d.log.Error("a crontab is not read", "crontab", r.Path, "why", r.Why, "fix", r.Fix, "kept", r.Kept, journal.IDKey, journal.RefusedID)
 		case c.Kind == spool.Gone:
 			sum.add(c.Path)
 			sum.gone++
 		case loaded:
-			l.warnOfErrors(c.Diagnostics)
+			d.warnOfErrors(c.Diagnostics)
 			sum.add(c.Path)
 			sum.entries += n
 		}
 	}
 	if sum.count > 0 {
-		l.log.Info("crontabs read", "crontabs", sum.crontabs(), "count", sum.count-sum.gone, "entries", sum.entries, "gone", sum.gone)
+		d.log.Info("crontabs read", "crontabs", sum.crontabs(), "count", sum.count-sum.gone, "entries", sum.entries, "gone", sum.gone)
 	}
 }
 
@@ -295,7 +295,7 @@ const maxWarnings = 100
 
 // warnOfErrors logs which lines are ignored, which options have no effect, and
 // what to write instead.
-func (l *loop) warnOfErrors(diagnostics []crontab.Diagnostic) {
+func (d *shared) warnOfErrors(diagnostics []crontab.Diagnostic) {
 	n := 0
 	for _, r := range diagnostics {
 		if r.Severity == crontab.Error {
@@ -311,35 +311,35 @@ func (l *loop) warnOfErrors(diagnostics []crontab.Diagnostic) {
 			case r.Code == crontab.CodeLimit:
 				what = "the rest of the crontab is not loaded"
 			}
-			l.log.Warn(what, "at", r.Error(), "code", r.Code, "fix", r.Fix)
+			d.log.Warn(what, "at", r.Error(), "code", r.Code, "fix", r.Fix)
 		}
 	}
 }
 
 // keepVersions stores changed crontabs in the history, whoever changed them, so that changes can be
 // undone.
-func (l *loop) keepVersions(ctx context.Context, changes []spool.Change) {
-	if !l.options.host() || len(changes) == 0 {
+func (d *shared) keepVersions(ctx context.Context, changes []spool.Change) {
+	if !d.options.host() || len(changes) == 0 {
 		return
 	}
-	l.crontabs.keeping.Lock()
-	defer l.crontabs.keeping.Unlock()
-	l.keepAll(ctx, changes)
+	d.crontabs.keeping.Lock()
+	defer d.crontabs.keeping.Unlock()
+	d.keepAll(ctx, changes)
 }
 
 // keepFirst is keepVersions for those of the start, aside. What changes from
 // now on comes after them.
-func (l *loop) keepFirst(ctx context.Context, changes []spool.Change) (keep func()) {
-	l.crontabs.keeping.Lock()
+func (d *shared) keepFirst(ctx context.Context, changes []spool.Change) (keep func()) {
+	d.crontabs.keeping.Lock()
 	return func() {
-		defer l.crontabs.keeping.Unlock()
-		if l.options.host() {
-			l.keepAll(ctx, changes)
+		defer d.crontabs.keeping.Unlock()
+		if d.options.host() {
+			d.keepAll(ctx, changes)
 		}
 	}
 }
 
-func (l *loop) keepAll(ctx context.Context, changes []spool.Change) {
+func (d *shared) keepAll(ctx context.Context, changes []spool.Change) {
 	for _, c := range changes {
 		if ctx.Err() != nil {
 			return // the next start finds them as new
@@ -347,23 +347,23 @@ func (l *loop) keepAll(ctx context.Context, changes []spool.Change) {
 		if c.Kind != spool.Loaded && c.Kind != spool.Reloaded && c.Kind != spool.Gone || c.Truncated {
 			continue // a version beyond the limit could not be installed again
 		}
-		user, ok := l.crontabs.paths.IsUserCrontab(c.Path)
+		user, ok := d.crontabs.paths.IsUserCrontab(c.Path)
 		if !ok {
 			user = "root"
 		}
-		before, err := l.history.Revisions(ctx, revision.Filter{File: c.Path, Limit: 1})
+		before, err := d.history.Revisions(ctx, revision.Filter{File: c.Path, Limit: 1})
 		if err != nil && ctx.Err() == nil {
-			l.log.Warn("the last version of a crontab cannot be read", "crontab", c.Path, "error", err)
+			d.log.Warn("the last version of a crontab cannot be read", "crontab", c.Path, "error", err)
 		}
-		id, err := l.history.SaveRevision(ctx, revision.Revision{
-			File: c.Path, User: user, UID: c.UID, At: l.clock.Now().Wall, How: revision.Seen,
-			Gone: c.Kind == spool.Gone, Text: []byte(l.crontabs.paths.Body(c.Path, c.Text)),
+		id, err := d.history.SaveRevision(ctx, revision.Revision{
+			File: c.Path, User: user, UID: c.UID, At: d.clock.Now().Wall, How: revision.Seen,
+			Gone: c.Kind == spool.Gone, Text: []byte(d.crontabs.paths.Body(c.Path, c.Text)),
 		})
 		if err != nil && ctx.Err() == nil {
-			l.log.Warn("a version of a crontab is not kept", "crontab", c.Path, "error", err)
+			d.log.Warn("a version of a crontab is not kept", "crontab", c.Path, "error", err)
 		}
 		if err == nil && len(before) > 0 && before[0].ID != id {
-			l.auditFile(ctx, c, user, before[0].ID, id)
+			d.auditFile(ctx, c, user, before[0].ID, id)
 		}
 	}
 }

@@ -92,153 +92,153 @@ func release(lock *os.File) error {
 func operate(ctx context.Context, o *Options, before *handover.Handover, service *manager.Manager) (next *handover.Handover, err error) {
 	o.Socket = cmp.Or(o.Socket, filepath.Join(o.State, "cronring.sock"))
 	inForce := openConfiguration(o, before)
-	l, err := newLoop(o, service)
+	d, err := openShared(o, service)
 	if err != nil {
 		return nil, err
 	}
-	l.config = inForce
-	defer l.logWriter.Close()
-	if l.history, err = l.openHistory(ctx); err != nil {
+	d.config = inForce
+	defer d.logWriter.Close()
+	if d.history, err = d.openHistory(ctx); err != nil {
 		return nil, err
 	}
-	defer l.history.Close()
-	l.recorder = recorder.New(l.history, l.log, &l.storeState)
-	l.runs, err = makeRuntime(cmp.Or(o.Runtime, o.State))
+	defer d.history.Close()
+	records := recorder.New(d.history, d.log, &d.storeState)
+	d.runs, err = makeRuntime(cmp.Or(o.Runtime, o.State))
 	switch {
 	case err != nil && o.Runtime != "":
 		return nil, err
 	case err != nil: // the disk of the history is full or read-only
-		l.log.Warn("a crash of the daemon ends running jobs when they print", "error", err)
+		d.log.Warn("a crash of the daemon ends running jobs when they print", "error", err)
 	}
-	l.preserver = preserve.New(l.runs, o.State)
-	memory, err := l.history.Restore(ctx)
+	d.preserver = preserve.New(d.runs, o.State)
+	memory, err := d.history.Restore(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read history: %w", err)
 	}
 	if before != nil {
-		before.Replay(&memory, l.boot)
-		if err := before.ReplayRan(ctx, l.history, &memory); err != nil {
+		before.Replay(&memory, d.boot)
+		if err := before.ReplayRan(ctx, d.history, &memory); err != nil {
 			return nil, fmt.Errorf("read history: %w", err)
 		}
 	}
-	if l.clock, err = clock.Open(); err != nil {
+	if d.clock, err = clock.Open(); err != nil {
 		return nil, err
 	}
-	l.begun = l.clock.Now()
-	listener, err := l.listen(before)
+	d.begun = d.clock.Now()
+	listener, err := d.listen(before)
 	if err != nil {
 		return nil, err
 	}
 	defer listener.Close()
 
-	if err := l.openGroups(); err != nil {
+	if err := d.openGroups(); err != nil {
 		return nil, err
 	}
-	defer l.groups.Close()
-	l.beats = beats.New(backend{&l.shared}, l.beatsDir())
-	defer l.beats.Shut()
+	defer d.groups.Close()
+	d.beats = beats.New(&d.mailbox, d.beatsDir())
+	defer d.beats.Shut()
 	hands, releaseHands := context.WithCancel(context.WithoutCancel(ctx))
 	defer releaseHands()
-	l.life = hands
-	inherited := l.inherit(hands, before, memory.Live)
-	if err := l.openSessions(inherited.children); err != nil {
+	d.life = hands
+	inherited := d.inherit(hands, records, before, memory.Live)
+	if err := d.openSessions(inherited.children); err != nil {
 		return nil, err
 	}
-	l.restoreBeats(&inherited)
-	spawning := l.startSpawner(hands, inherited)
-	if l.sessions != nil {
-		l.sessions.Mode() // is logged
-		defer l.sessions.Close()
+	d.restoreBeats(&inherited)
+	spawning := d.startSpawner(hands, inherited)
+	if d.sessions != nil {
+		d.sessions.Mode() // is logged
+		defer d.sessions.Close()
 	}
-	if err := l.openCrontabs(ctx, memory.Seed, before != nil); err != nil {
+	if err := d.openCrontabs(ctx, memory.Seed, before != nil); err != nil {
 		releaseHands()
 		return nil, errors.Join(err, spawning.Wait())
 	}
 	if memory.Unowned {
-		l.setOwners(ctx, &memory, &inherited)
+		d.setOwners(ctx, &memory, &inherited)
 	}
-	l.remember(memory, inherited)
-	l.openMail()
-	l.openNotices()
-	l.openRing()
+	l := newLoop(d, records, memory, inherited)
+	d.openMail()
+	d.openNotices()
+	d.openRing()
 
 	var tasks errgroup.Group
-	tasks.Go(func() error { return l.clock.Run(hands) })
-	tasks.Go(func() error { return l.manager.Run(hands) })
-	tasks.Go(func() error { return l.logWriter.Run(hands) })
-	tasks.Go(func() error { return l.prune(hands) })
+	tasks.Go(func() error { return d.clock.Run(hands) })
+	tasks.Go(func() error { return d.manager.Run(hands) })
+	tasks.Go(func() error { return d.logWriter.Run(hands) })
+	tasks.Go(func() error { return d.prune(hands) })
 	if o.Runtime != "" { // else the output is on the disk
-		tasks.Go(func() error { return l.preserver.Run(hands, cmp.Or(o.preserve, preserve.Interval)) })
+		tasks.Go(func() error { return d.preserver.Run(hands, cmp.Or(o.preserve, preserve.Interval)) })
 	}
-	if l.mailer != nil {
-		tasks.Go(func() error { return l.mailer.Run(hands) })
+	if d.mailer != nil {
+		tasks.Go(func() error { return d.mailer.Run(hands) })
 	}
-	tasks.Go(func() error { return l.notices.Run(hands) })
-	tasks.Go(func() error { return l.runFiles(hands) })
+	tasks.Go(func() error { return d.notices.Run(hands) })
+	tasks.Go(func() error { return d.runFiles(hands) })
 	serving, stopServing := context.WithCancel(hands)
-	answering := l.server()
+	answering := d.server()
 	// Before the jobs are loaded, an answer would be that there are none.
 	loaded := func(serve func(context.Context, net.Listener) error) func(context.Context, net.Listener) error {
 		return func(ctx context.Context, listener net.Listener) error {
 			select {
-			case <-l.loaded:
+			case <-d.loaded:
 			case <-ctx.Done():
 			}
 			return serve(ctx, listener)
 		}
 	}
 	tasks.Go(func() error { return loaded(answering.Serve)(serving, listener) })
-	if l.ring != nil {
-		l.ring.Run(hands, tasks.Go, l.view.Load, l.history, loaded(answering.ServeMembers))
+	if d.ring != nil {
+		d.ring.Run(hands, tasks.Go, d.View, d.history, loaded(answering.ServeMembers))
 	}
 	if address := inForce.current().Listen; address != "" {
 		webhooks := answering.Webhooks(func() map[string]config.Token { return inForce.current().Tokens })
-		l.listening = webhooks.Problem
+		d.listening = webhooks.Problem
 		tasks.Go(func() error {
 			select {
-			case <-l.loaded:
+			case <-d.loaded:
 				webhooks.Run(serving, address)
 			case <-serving.Done():
 			}
 			return nil
 		})
 	}
-	tasks.Go(func() error { return l.watchCrontabs(serving) })
+	tasks.Go(func() error { return d.watchCrontabs(serving) })
 
 	how, err := l.run(ctx, spawning.handBack())
-	l.chores.Wait()
-	if l.mailer != nil {
-		l.mailer.Close()
+	d.chores.Wait()
+	if d.mailer != nil {
+		d.mailer.Close()
 	}
-	l.hub.Close()
+	d.hub.Close()
 	switch how {
 	case renewal:
 		next, err = l.handOver(listener)
 	case parting:
-		err = errors.Join(err, shim.Start(l.runs, l.spawner.Handover()))
+		err = errors.Join(err, shim.Start(d.runs, d.spawner.Handover()))
 	}
 	stopServing()
 	releaseHands()
 	if how == waiting {
-		err = errors.Join(err, spawning.Wait(), l.leaveTails())
+		err = errors.Join(err, spawning.Wait(), d.leaveTails())
 	}
 	return next, errors.Join(err, tasks.Wait())
 }
 
 // openHistory logs a message before it upgrades a long history, because no job starts meanwhile.
-func (l *loop) openHistory(ctx context.Context) (*store.Store, error) {
-	size, outdated := database.Outdated(l.options.State)
+func (d *shared) openHistory(ctx context.Context) (*store.Store, error) {
+	size, outdated := database.Outdated(d.options.State)
 	if !outdated {
-		return store.Open(ctx, l.options.State)
+		return store.Open(ctx, d.options.State)
 	}
-	l.log.Info("upgrading the history; jobs start when that is done", "megabytes", size>>20)
-	l.logWriter.WriteAll() // logWriter.Run has not started yet
+	d.log.Info("upgrading the history; jobs start when that is done", "megabytes", size>>20)
+	d.logWriter.WriteAll() // logWriter.Run has not started yet
 	begun := time.Now()
-	done := l.manager.Upgrading()
+	done := d.manager.Upgrading()
 	defer done()
-	history, err := store.Open(ctx, l.options.State)
+	history, err := store.Open(ctx, d.options.State)
 	if err == nil {
-		l.log.Info("the history is upgraded", "after", time.Since(begun).Round(time.Millisecond).String())
+		d.log.Info("the history is upgraded", "after", time.Since(begun).Round(time.Millisecond).String())
 	}
 	return history, err
 }

@@ -126,15 +126,15 @@ const (
 )
 
 // pauseSpawner pauses the spawner. Its remaining events arrive before the channel is readable.
-func (l *loop) pauseSpawner() <-chan []effect.Start {
-	close(l.away)
+func (d *shared) pauseSpawner() <-chan []effect.Start {
+	close(d.away)
 	parted := make(chan []effect.Start, 1)
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), toolTime)
 		defer cancel()
-		starts, err := l.spawner.Hold(ctx)
+		starts, err := d.spawner.Hold(ctx)
 		if err != nil {
-			l.log.Error("cannot leave running jobs in good order", "error", err)
+			d.log.Error("cannot leave running jobs in good order", "error", err)
 		}
 		parted <- starts
 	}()
@@ -143,8 +143,8 @@ func (l *loop) pauseSpawner() <-chan []effect.Start {
 
 // starting reports whether runs are about to begin. A daemon that stops begins them first: a shim
 // cannot, and the next start may be far off.
-func (l *loop) starting() bool {
-	return slices.ContainsFunc(l.view.Load().Runs(), func(r job.Run) bool { return r.State == job.RunDecided })
+func (d *shared) starting() bool {
+	return slices.ContainsFunc(d.view.Load().Runs(), func(r job.Run) bool { return r.State == job.RunDecided })
 }
 
 // refuseUnstarted fails the runs that did not begin within holdTime, unless a successor will start

@@ -8,43 +8,32 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine/effect"
-	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/watchfiles"
 )
 
 // watchFiles replaces the files whose arrival starts jobs.
-func (l *loop) watchFiles(jobs []effect.FileWatch) {
+func (d *shared) watchFiles(jobs []effect.FileWatch) {
 	all := map[string][]watchfiles.Watch{}
 	for _, j := range jobs {
 		all[j.Job.User] = append(all[j.Job.User], watchfiles.Watch{Job: j.Job, Globs: j.Patterns, Since: j.Since})
 	}
-	l.files.Set(all)
+	d.files.Set(all)
 }
 
 // runFiles watches files until running jobs are left or ctx ends: the spawner does not pause before
 // the processes that watch them have ended.
-func (s *shared) runFiles(ctx context.Context) error {
+func (d *shared) runFiles(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
 		select {
-		case <-s.away:
+		case <-d.away:
 			cancel()
 		case <-ctx.Done():
 		}
 	}()
-	return s.files.Run(ctx)
-}
-
-// filesArrived passes a burst of files to the loop.
-func (s *shared) filesArrived(ctx context.Context, b watchfiles.Burst) bool {
-	select {
-	case s.arrivals <- event.Files{Job: b.Job, Paths: b.Paths, More: b.More, Newest: b.Newest}:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return d.files.Run(ctx)
 }
 
 // fileNotices reports that files of jobs are not watched. All users can see it, so it has no paths.

@@ -376,7 +376,7 @@ func TestHostFollowsItsZone(t *testing.T) {
 func TestErrorsOfCrontabsAreLogged(t *testing.T) {
 	_, diagnostics := crontab.Parse("tab", lex.ByteOrderMark+"61 * * * * a\n#@ retries=3\n0 * * * * a\n0 * * * * b\n", crontab.Config{MaxEntries: 1})
 	var log bytes.Buffer
-	(&loop{shared: shared{log: slog.New(slog.NewTextHandler(&log, nil))}}).warnOfErrors(diagnostics)
+	(&shared{log: slog.New(slog.NewTextHandler(&log, nil))}).warnOfErrors(diagnostics)
 	var got []string
 	for line := range strings.Lines(log.String()) {
 		_, line, _ = strings.Cut(line, ` msg="`)

@@ -64,15 +64,15 @@ func TestAnnounceSaysWhatCronWouldOfItsCrontabs(t *testing.T) {
 			}
 			h.userCrontab("ann", annID, "3 0 * * * true\n")
 			sink := &cronSink{}
-			l := &loop{shared: shared{
+			d := &shared{
 				options: Options{Root: h.Root, Family: c.family}, logWriter: runlog.New(sink, false), log: slog.New(slog.DiscardHandler),
 				accounts: account.New(account.Options{Root: h.Root}), config: &configuration{},
-			}}
-			if err := l.openCrontabs(t.Context(), 1, false); err != nil {
+			}
+			if err := d.openCrontabs(t.Context(), 1, false); err != nil {
 				t.Fatal(err)
 			}
-			l.announce(l.crontabs.current())
-			look := func() { l.announce(l.crontabs.read(t.Context())) }
+			d.announce(d.crontabs.current())
+			look := func() { d.announce(d.crontabs.read(t.Context())) }
 			look() // nothing happened; cron logs nothing about files that it reads for the first time
 			pkg := h.path("etc/cron.d/pkg")
 			if err := os.Chmod(pkg, 0o666); err != nil {
@@ -86,7 +86,7 @@ func TestAnnounceSaysWhatCronWouldOfItsCrontabs(t *testing.T) {
 			h.write("etc/crontab", "5 0 * * * root true\n")
 			h.userCrontab("ann", annID, "6 0 * * * true\n")
 			look()
-			l.logWriter.WriteAll()
+			d.logWriter.WriteAll()
 			var got []string
 			for _, line := range sink.lines {
 				if !strings.Contains(line, "no passwd entry") { // of Debian's directory in RHEL's

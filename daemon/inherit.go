@@ -35,44 +35,41 @@ type inheritance struct {
 	starts    []effect.Start    // decided and passed to a spawner that did not begin them
 	stopping  map[job.RunID]job.Reason
 	unwritten recorder.Unwritten
+	signals   []os.Signal // that the previous daemon did not handle
 }
 
 // inherit gathers it: from the daemon that this process was, or after a crash
 // from the service manager's store of descriptors.
-func (l *loop) inherit(ctx context.Context, before *handover.Handover, live []job.Run) inheritance {
+func (d *shared) inherit(ctx context.Context, records *recorder.Recorder, before *handover.Handover, live []job.Run) inheritance {
 	if before != nil {
-		l.handedSignals = make(chan os.Signal, len(before.Signals))
-		for _, s := range before.Signals {
-			l.handedSignals <- s
-		}
 		for _, c := range before.Children {
 			if !c.Tail {
-				l.manager.Remember(c.Run)
+				d.manager.Remember(c.Run)
 			}
 		}
 		in := inheritance{
 			children: before.Children, beats: before.Beats, starts: before.Starts, stopping: before.Stopping,
-			unwritten: before.Unwritten,
+			unwritten: before.Unwritten, signals: before.Signals,
 		}
 		return in
 	}
 	runs := map[job.RunID]job.Run{}
 	for _, r := range live {
 		runs[r.ID] = r
-		l.preserver.Restore(r.ID)
+		d.preserver.Restore(r.ID)
 	}
-	found, err := shim.TakeOver(l.runs, holdTime)
+	found, err := shim.TakeOver(d.runs, holdTime)
 	if err != nil {
-		l.log.Error("some jobs that continued to run cannot be taken over", "error", err)
+		d.log.Error("some jobs that continued to run cannot be taken over", "error", err)
 	}
 	stored := map[job.RunID]bool{}
-	for _, k := range l.manager.Kept() {
+	for _, k := range d.manager.Kept() {
 		found = append(found, handed.Run{Run: k.Run, Out: k.Stdout, Err: k.Stderr, PIDFD: k.PID})
 		stored[k.Run] = true
 	}
 	in := inheritance{stopping: map[job.RunID]job.Reason{}}
 	stopped := func(r *job.Run) bool {
-		if reason := handed.Stopping(l.runs, r.ID); reason != "" {
+		if reason := handed.Stopping(d.runs, r.ID); reason != "" {
 			in.stopping[r.ID] = reason
 		}
 		return r.Stop != nil || in.stopping[r.ID] != ""
@@ -92,17 +89,17 @@ func (l *loop) inherit(ctx context.Context, before *handover.Handover, live []jo
 		h.Stopped = stopped(&r) || h.Stopped
 		in.children = append(in.children, h)
 		if !stored[h.Run] { // the store was emptied when the daemon stopped
-			l.manager.Keep(h.Run, h.Out, h.Err, h.PIDFD)
+			d.manager.Keep(h.Run, h.Out, h.Err, h.PIDFD)
 		}
 	}
-	for _, h := range handed.Find(l.runs, l.boot) {
+	for _, h := range handed.Find(d.runs, d.boot) {
 		r, lives := runs[h.Run]
 		switch {
 		case lives:
 			delete(runs, h.Run)
 			h.Job, h.User, h.Stopped = r.Job, r.User, stopped(&r)
 			in.children = append(in.children, h)
-			l.manager.Keep(h.Run, h.Out, h.Err, h.PIDFD)
+			d.manager.Keep(h.Run, h.Out, h.Err, h.PIDFD)
 		case slices.ContainsFunc(in.children, func(c handed.Run) bool { return c.Run == h.Run }):
 			closeDescriptors(h)
 		default:
@@ -111,36 +108,36 @@ func (l *loop) inherit(ctx context.Context, before *handover.Handover, live []jo
 	}
 	for id, r := range runs { // runs without a process; their output until then is known
 		began := r.State == job.RunRunning || r.State == job.RunDecided
-		if began && l.printed(&handed.Run{Run: id}) != nil {
+		if began && d.printed(&handed.Run{Run: id}) != nil {
 			in.children = append(in.children, handed.Run{Run: id, Job: r.Job, User: r.User, PID: r.PID})
 		}
 	}
-	l.inheritOutputs(ctx, &in, live)
-	l.forgetOthers(live)
+	d.inheritOutputs(ctx, records, &in, live)
+	d.forgetOthers(live)
 	return in
 }
 
 // restoreBeats opens the sockets of runs with watchdog= again.
-func (l *loop) restoreBeats(in *inheritance) {
+func (d *shared) restoreBeats(in *inheritance) {
 	running := map[job.RunID]string{}
 	for _, c := range in.children {
 		if !c.Tail {
 			running[c.Run] = c.User
 		}
 	}
-	if err := l.beats.Restore(running, in.beats); err != nil {
-		l.log.Error("the sockets of some runs with watchdog= cannot be opened again", "error", err)
+	if err := d.beats.Restore(running, in.beats); err != nil {
+		d.log.Error("the sockets of some runs with watchdog= cannot be opened again", "error", err)
 	}
 }
 
 // leaveTails starts a shim for background processes of runs, which may write
 // when all runs have ended.
-func (l *loop) leaveTails() error {
+func (d *shared) leaveTails() error {
 	var tails []handed.Run
-	for _, h := range handed.Find(l.runs, l.boot) {
+	for _, h := range handed.Find(d.runs, d.boot) {
 		tails = append(tails, tailOf(h))
 	}
-	return shim.Start(l.runs, tails)
+	return shim.Start(d.runs, tails)
 }
 
 // tailOf makes a tail of what was found of a run whose end is known. Its pipes
@@ -153,7 +150,7 @@ func tailOf(h handed.Run) handed.Run {
 // inheritOutputs takes the files of runs whose end is in the history. Their output is not, if the
 // previous daemon was killed before it wrote it. If it was killed before it removed the file, the
 // output is in the history, and must not be added again.
-func (l *loop) inheritOutputs(ctx context.Context, in *inheritance, live []job.Run) {
+func (d *shared) inheritOutputs(ctx context.Context, records *recorder.Recorder, in *inheritance, live []job.Run) {
 	lives, limits := map[job.RunID]bool{}, map[job.RunID]int{}
 	for _, r := range live {
 		lives[r.ID] = true
@@ -161,33 +158,33 @@ func (l *loop) inheritOutputs(ctx context.Context, in *inheritance, live []job.R
 	for _, c := range in.children {
 		limits[c.Run] = c.OutputMax
 	}
-	for _, left := range runoutput.ListLeft(l.runs) {
+	for _, left := range runoutput.ListLeft(d.runs) {
 		if lives[left.Run] {
 			continue
 		}
-		user, output, err := l.unrecorded(ctx, left, limits[left.Run])
+		user, output, err := d.unrecorded(ctx, left, limits[left.Run])
 		switch {
 		case err != nil:
-			l.log.Warn("the output of a run is not in the history", "run", left.Run, "error", err)
+			d.log.Warn("the output of a run is not in the history", "run", left.Run, "error", err)
 		case len(output) == 0:
 			recorder.Discard(left.Path)
 		default:
-			l.recorder.Add(left.Run, user, output, recorder.Held{File: left.Path, Memory: l.memory.Lease(user)})
+			records.Add(left.Run, user, output, recorder.Held{File: left.Path, Memory: d.memory.Lease(user)})
 		}
 	}
 }
 
 // unrecorded returns the output in a file that the history does not have, and the user of its run.
 // A file is written to the history as a whole, so the history has all of it or none.
-func (l *loop) unrecorded(ctx context.Context, left runoutput.Left, limit int) (user string, output []job.Chunk, err error) {
-	r, ok, err := l.history.Run(ctx, left.Run)
+func (d *shared) unrecorded(ctx context.Context, left runoutput.Left, limit int) (user string, output []job.Chunk, err error) {
+	r, ok, err := d.history.Run(ctx, left.Run)
 	if err != nil || !ok { // the file is of a history that is gone
 		return "", nil, err
 	}
 	if output, err = runoutput.ReadLeft(left, limit); err != nil || len(output) == 0 {
 		return r.User, nil, err
 	}
-	recorded, err := l.history.Output(ctx, left.Run)
+	recorded, err := d.history.Output(ctx, left.Run)
 	if err != nil {
 		return r.User, nil, err
 	}
@@ -206,69 +203,78 @@ func closeDescriptors(h handed.Run) {
 }
 
 // forgetOthers removes what was kept of runs whose end is in the history.
-func (l *loop) forgetOthers(live []job.Run) {
+func (d *shared) forgetOthers(live []job.Run) {
 	lives := map[job.RunID]bool{}
 	for _, r := range live {
 		lives[r.ID] = true
 	}
-	for _, k := range l.manager.Kept() {
+	for _, k := range d.manager.Kept() {
 		if !lives[k.Run] {
-			l.manager.Forget(k.Run)
+			d.manager.Forget(k.Run)
 		}
 	}
-	ended, _ := shim.Ends(l.runs) // what is wrong with them was said
+	ended, _ := shim.Ends(d.runs) // what is wrong with them was said
 	for _, h := range ended {
 		if !lives[h.Run] {
-			recorder.Discard(shim.EndFile(l.runs, h.Run))
+			recorder.Discard(shim.EndFile(d.runs, h.Run))
 		}
 	}
 }
 
 // printed returns what a run of the previous daemon has printed until now.
-func (l *loop) printed(h *handed.Run) []job.Chunk {
-	if len(h.Output) > 0 || l.runs == "" {
+func (d *shared) printed(h *handed.Run) []job.Chunk {
+	if len(h.Output) > 0 || d.runs == "" {
 		return h.Output
 	}
-	chunks, _, _ := runoutput.Read(filepath.Join(l.runs, h.Run.String())) // many print nothing, and have none
+	chunks, _, _ := runoutput.Read(filepath.Join(d.runs, h.Run.String())) // many print nothing, and have none
 	for i := range chunks {
 		chunks[i].Run, chunks[i].Job, chunks[i].User = h.Run, h.Job, h.User
 	}
 	return chunks
 }
 
-// remember restores the engine from the history.
-func (l *loop) remember(memory store.Restored, in inheritance) {
-	now := l.clock.Now()
+// newLoop returns a loop whose engine is restored from the history. The caller's goroutine owns it.
+func newLoop(d *shared, records *recorder.Recorder, memory store.Restored, in inheritance) *loop {
+	now := d.clock.Now()
 	state := engine.State{
 		Marks: memory.Marks, Live: memory.Live, Handed: memory.Handed, Holds: memory.Holds, Known: memory.Known,
 		NextRun: memory.NextRun, Era: memory.Era, LastSeen: memory.LastSeen,
-		Booted:    memory.BootID != l.boot,
+		Booted:    memory.BootID != d.boot,
 		Summaries: memory.Summaries, Backfills: memory.Backfills, Ran: memory.Ran, NextBackfill: memory.NextBackfill,
 	}
-	if l.options.host() {
-		state.Booted = l.bootsNow(state.Booted)
-		state.Since = othercron.TakeSince(l.options.State)
-		if l.options.relieves && state.Since.IsZero() {
+	if d.options.host() {
+		state.Booted = d.bootsNow(state.Booted)
+		state.Since = othercron.TakeSince(d.options.State)
+		if d.options.relieves && state.Since.IsZero() {
 			state.Since = now.Wall // it is unknown until when the other cron ran
 		}
-		state.Stamps = spool.ReadStamps(l.crontabs.paths.Stamps)
+		state.Stamps = spool.ReadStamps(d.crontabs.paths.Stamps)
 	}
 	for _, c := range in.children {
 		if c.Tail {
 			continue
 		}
 		state.Adopted = append(state.Adopted, engine.Adopted{
-			Run: c.Run, PID: c.PID, Up: startOf(c.PID, now.Up), Stop: in.stopping[c.Run], Mute: !l.beats.Takes(c.Run),
+			Run: c.Run, PID: c.PID, Up: startOf(c.PID, now.Up), Stop: in.stopping[c.Run], Mute: !d.beats.Takes(c.Run),
 		})
 	}
 	for _, s := range in.starts {
 		state.Adopted = append(state.Adopted, engine.Adopted{Run: s.Run.ID})
 	}
-	l.unstarted = in.starts
-	l.engine = engine.New(state)
-	l.recorder.Restore(in.unwritten)
-	l.recorder.RetryUnwritten()
-	l.view.Store(l.engine.View())
+	records.Restore(in.unwritten)
+	records.RetryUnwritten()
+	l := &loop{
+		shared: d, engine: engine.New(state), recorder: records, unstarted: in.starts, unmarked: d.options.host(),
+		handedSignals: make(chan os.Signal, len(in.signals)),
+		waiting:       map[effect.Token]chan<- effect.Answer{},
+		entries:       map[job.RunID]*crontab.Entry{},
+		locks:         map[string]*spool.StampLock{},
+	}
+	for _, s := range in.signals {
+		l.handedSignals <- s
+	}
+	d.view.Store(l.engine.View())
+	return l
 }
 
 // resume begins the runs that the daemon before was given and did not come to.
@@ -290,10 +296,10 @@ func (l *loop) resume() {
 
 // setOwners renames jobs in the data of version 0.7 or before, whose IDs did not contain the owner
 // of the crontab. Only the crontabs determine which IDs become USER/NAME.
-func (l *loop) setOwners(ctx context.Context, memory *store.Restored, in *inheritance) {
-	renames := catalog.Renames(l.allCrontabs())
-	if err := l.history.Rename(ctx, renames, memory); err != nil {
-		l.log.Error("the jobs in the history cannot be renamed yet; it is tried again with each commit", "error", err)
+func (d *shared) setOwners(ctx context.Context, memory *store.Restored, in *inheritance) {
+	renames := catalog.Renames(d.allCrontabs())
+	if err := d.history.Rename(ctx, renames, memory); err != nil {
+		d.log.Error("the jobs in the history cannot be renamed yet; it is tried again with each commit", "error", err)
 	}
 	for i := range in.starts {
 		s := &in.starts[i]
@@ -304,24 +310,24 @@ func (l *loop) setOwners(ctx context.Context, memory *store.Restored, in *inheri
 		renames.Record(&in.unwritten.Records[i])
 	}
 	for i := range in.unwritten.Summaries {
-		l := &in.unwritten.Summaries[i]
-		l.Job = renames.Of(l.Job, l.User)
+		s := &in.unwritten.Summaries[i]
+		s.Job = renames.Of(s.Job, s.User)
 	}
 }
 
 // allCrontabs is the crontabs that were read, and those whose users are not known
 // because a directory service is out of reach.
-func (l *loop) allCrontabs() []*crontab.File {
-	s := l.crontabs.current()
+func (d *shared) allCrontabs() []*crontab.File {
+	s := d.crontabs.current()
 	all := slices.Clone(s.Crontabs)
 	for path, unsure := range awaited(s) {
-		user, ok := l.crontabs.paths.IsUserCrontab(path)
+		user, ok := d.crontabs.paths.IsUserCrontab(path)
 		info, err := os.Lstat(path)
 		if !unsure || !ok || err != nil || !info.Mode().IsRegular() {
 			continue // its jobs keep their former IDs in the history
 		}
 		if text, err := atomicfile.ReadRegular(path, crontab.MaxText); err == nil {
-			file, _ := crontab.Parse(path, text, crontab.Config{Owner: user, Zone: spool.LoadZone, Sidecar: l.options.Config.Sidecar, Calendars: l.options.Config.Dates()})
+			file, _ := crontab.Parse(path, text, crontab.Config{Owner: user, Zone: spool.LoadZone, Sidecar: d.options.Config.Sidecar, Calendars: d.options.Config.Dates()})
 			all = append(all, file)
 		}
 	}

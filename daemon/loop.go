@@ -20,7 +20,6 @@ import (
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/engine/event"
-	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/groups"
 	"github.com/cronring/cronring/daemon/hub"
 	"github.com/cronring/cronring/daemon/job"
@@ -43,9 +42,9 @@ import (
 // jobs in few transactions, few enough that a step stays within milliseconds.
 const stepEvents = 256
 
-// loop is the one goroutine that owns the engine. Its own fields belong to that goroutine alone.
+// loop is the state of the one goroutine that owns the engine. No other goroutine has a reference to it.
 type loop struct {
-	shared
+	*shared
 
 	engine         *engine.Engine
 	recorder       *recorder.Recorder
@@ -64,13 +63,11 @@ type loop struct {
 	left           <-chan struct{}  // readable then
 	killed         <-chan time.Time // readable killTime after the running jobs were ended
 	sincePrune     int
-	conditions     *conditions.Meter
-	memory         *budget.Budget // for what runs print, until it is in the history and in its mail
 }
 
-// shared is the part of the loop that all goroutines may use: requests of users come here, and
-// cannot reach the rest.
+// shared is the part of the daemon that all goroutines may use. It has no reference to the loop.
 type shared struct {
+	mailbox
 	options    Options
 	log        *slog.Logger
 	runs       string // directory of the output of running jobs, or ""
@@ -81,6 +78,8 @@ type shared struct {
 	history    *store.Store
 	clock      *clock.Clock
 	spawner    *spawn.Spawner
+	conditions *conditions.Meter
+	memory     *budget.Budget  // for what runs print, until it is in the history and in its mail
 	mailer     *runmail.Mailer // nil: no mail is sent
 	notices    *notify.Notifier
 	sessions   *pamsession.Sessions // nil: jobs run without
@@ -89,9 +88,7 @@ type shared struct {
 	begun      job.Moment
 	life       context.Context // until everything that Run started must end
 	ownSocket  bool            // the control socket is removed at the end
-	requests   chan request
-	rereads    chan chan<- error
-	chores     sync.WaitGroup // goroutines that write stamps
+	chores     sync.WaitGroup  // goroutines that write stamps
 	hub        *hub.Hub
 	beats      *beats.Receiver
 	logWriter  *runlog.Writer
@@ -99,20 +96,12 @@ type shared struct {
 	ring       *member.Member // nil: this host is in none
 	ringless   error          // why it is in none that the configuration names
 	listening  func() error   // why the listener is not open; nil: none is configured
-	view       atomic.Pointer[view.View]
+	files      *watchfiles.Watcher
 	tap        atomic.Pointer[func([]job.Record, []job.Summary)] // see server.Backend
 	storeState atomic.Pointer[recorder.Problem]
-	files      *watchfiles.Watcher
-	arrivals   chan event.Files // of files
 	pruneNow   chan struct{}
 	loaded     chan struct{} // closed when the view has the jobs
 	away       chan struct{} // closed when running jobs are about to be left
-}
-
-// request is a question from outside, with the place where the answer goes.
-type request struct {
-	event event.Event
-	reply chan<- effect.Answer
 }
 
 // inbox is the input of one step.
@@ -133,7 +122,8 @@ func (l *loop) run(ctx context.Context, early []event.Event) (departure, error) 
 	defer end()
 	defer cancel()
 
-	events, changes := l.firstEvents(ctx)
+	d := l.shared // for other goroutines
+	events, changes := d.firstEvents(ctx)
 	l.step(inbox{events: events}, upRecord(l.clock.Now().Wall, l.options))
 	l.recall()
 	l.resume()
@@ -147,7 +137,7 @@ func (l *loop) run(ctx context.Context, early []event.Event) (departure, error) 
 	l.log.Info("ready", "jobs", l.view.Load().Len(), "socket", l.options.Socket)
 	l.reportNoMail()
 	l.manager.Ready(l.statusLine())
-	keep := l.keepFirst(ctx, changes)
+	keep := d.keepFirst(ctx, changes)
 	reloads.Go(func() {
 		keep()
 		debug.FreeOSMemory() // reading tables takes several times what they are
@@ -181,7 +171,7 @@ func (l *loop) run(ctx context.Context, early []event.Event) (departure, error) 
 				l.expectSignal(l.leaveSignal)
 			}
 		case done := <-l.rereads:
-			reloads.Go(func() { done <- l.reload(life, true) })
+			reloads.Go(func() { done <- d.reload(life, true) })
 		case <-l.recorder.Timer():
 			l.recorder.Retry()
 		case <-alone:
@@ -211,8 +201,8 @@ func (l *loop) run(ctx context.Context, early []event.Event) (departure, error) 
 			case staying:
 				if s == syscall.SIGHUP {
 					reloads.Go(func() {
-						l.auditSignal(life)
-						l.reportReloadError(life, l.reload(life, true))
+						d.auditSignal(life)
+						d.reportReloadError(life, d.reload(life, true))
 					})
 				}
 			}
@@ -366,23 +356,23 @@ func (l *loop) step(in inbox, more ...job.Record) {
 }
 
 // publish sends records to all subscribers and the log.
-func (l *loop) publish(records []job.Record) {
+func (d *shared) publish(records []job.Record) {
 	for i := range records {
-		l.hub.Publish(api.Event{Record: &records[i]})
-		l.logWriter.Record(&records[i])
+		d.hub.Publish(api.Event{Record: &records[i]})
+		d.logWriter.Record(&records[i])
 	}
 }
 
 // chunk passes on a piece of output as it is read. It is called by spawn's
 // goroutine, not by the loop's.
-func (l *loop) chunk(c job.Chunk) {
-	l.hub.Publish(api.Event{Chunk: &c})
-	l.logWriter.Chunk(c)
+func (d *shared) chunk(c job.Chunk) {
+	d.hub.Publish(api.Event{Chunk: &c})
+	d.logWriter.Chunk(c)
 }
 
 // statusLine describes the daemon's state in one line.
-func (l *loop) statusLine() string {
-	v := l.view.Load()
+func (d *shared) statusLine() string {
+	v := d.view.Load()
 	running := 0
 	for _, r := range v.Runs() {
 		if r.State == job.RunRunning {
@@ -390,7 +380,7 @@ func (l *loop) statusLine() string {
 		}
 	}
 	line := fmt.Sprintf("%d jobs, %d running", v.Len(), running)
-	if n := len(backend{&l.shared}.Health().Problems); n > 0 {
+	if n := len(backend{d}.Health().Problems); n > 0 {
 		line += fmt.Sprintf(", %d problems: see cronring status", n)
 	}
 	return line

@@ -31,28 +31,28 @@ import (
 
 // openMail opens the queue of letters. A daemon that was given files by name is often in a container
 // without a mail transfer agent: it mails only with a configured command.
-func (l *loop) openMail() {
-	if !l.options.host() && l.options.Config.Mail.Command == "" {
+func (d *shared) openMail() {
+	if !d.options.host() && d.options.Config.Mail.Command == "" {
 		return
 	}
-	l.mailer = runmail.Open(runmail.Options{
-		Dir: filepath.Join(l.options.State, "mail"), Config: l.options.mailConfig, JobPath: l.options.jobPath(),
-		Accounts: l.accounts, Exec: l.spawner.Exec, Away: l.isAway, Log: l.log,
+	d.mailer = runmail.Open(runmail.Options{
+		Dir: filepath.Join(d.options.State, "mail"), Config: d.options.mailConfig, JobPath: d.options.jobPath(),
+		Accounts: d.accounts, Exec: d.spawner.Exec, Away: d.isAway, Log: d.log,
 		CronLog: func(line mail.Line) {
-			l.logWriter.Cron(journal.CronLine{From: journal.Child, Who: line.Who, Word: line.Word, Text: line.Text})
+			d.logWriter.Cron(journal.CronLine{From: journal.Child, Who: line.Who, Word: line.Word, Text: line.Text})
 		},
 	})
 }
 
 // reportNoMail logs that the daemon sends no mail, if an entry requests some.
-func (l *loop) reportNoMail() {
-	if l.mailer != nil || l.options.Config.Mail.Off {
+func (d *shared) reportNoMail() {
+	if d.mailer != nil || d.options.Config.Mail.Off {
 		return
 	}
-	v := l.view.Load()
+	v := d.view.Load()
 	for i := range v.Len() {
 		if asksForMail(v.Entry(i)) {
-			l.log.Warn("no mail is sent, because this daemon was given crontabs by name: set mail.command in the configuration, or mail.off to silence this", "job", v.ID(i))
+			d.log.Warn("no mail is sent, because this daemon was given crontabs by name: set mail.command in the configuration, or mail.off to silence this", "job", v.ID(i))
 			return
 		}
 	}
@@ -67,38 +67,38 @@ func asksForMail(e *crontab.Entry) bool {
 }
 
 // openNotices opens the queue of notifications.
-func (l *loop) openNotices() {
+func (d *shared) openNotices() {
 	host, _ := os.Hostname()
-	l.notices = notify.Open(notify.Options{
-		Dir: filepath.Join(l.options.State, "notices"), Host: host, Version: l.options.Version,
-		Mail: l.mailNotice, Run: l.runHook, Log: l.log,
+	d.notices = notify.Open(notify.Options{
+		Dir: filepath.Join(d.options.State, "notices"), Host: host, Version: d.options.Version,
+		Mail: d.mailNotice, Run: d.runHook, Log: d.log,
 	})
-	l.notices.Configure(l.config.current().Channels)
+	d.notices.Configure(d.config.current().Channels)
 }
 
 // notify writes a notification to the log and to subscribers, and passes it to its channels with the
 // end of the output of its run.
-func (l *loop) notify(n job.Notice, ended []spawn.Ended) {
+func (d *shared) notify(n job.Notice, ended []spawn.Ended) {
 	if n.On == job.OnOdd {
-		l.chores.Go(func() {
-			if l.isOdd(&n) {
-				l.send(n, "")
+		d.chores.Go(func() {
+			if d.isOdd(&n) {
+				d.send(n, "")
 			}
 		})
 		return
 	}
 	if n.Ping != "" {
-		l.notices.Enqueue(n, endOfOutput(n.Run, ended))
+		d.notices.Enqueue(n, endOfOutput(n.Run, ended))
 		return
 	}
-	l.send(n, endOfOutput(n.Run, ended))
+	d.send(n, endOfOutput(n.Run, ended))
 }
 
 // isOdd reports whether the duration of a run is unusual, and adds the numbers to its notification.
-func (l *loop) isOdd(n *job.Notice) bool {
-	runs, err := l.history.Runs(context.Background(), store.Filter{Jobs: []job.ID{n.Job}, Before: n.Run.ID, Limit: 2 * usual.Most})
+func (d *shared) isOdd(n *job.Notice) bool {
+	runs, err := d.history.Runs(context.Background(), store.Filter{Jobs: []job.ID{n.Job}, Before: n.Run.ID, Limit: 2 * usual.Most})
 	if err != nil {
-		l.log.Warn("a duration cannot be compared with the history", "job", n.Job, "error", err)
+		d.log.Warn("a duration cannot be compared with the history", "job", n.Job, "error", err)
 		return false
 	}
 	var durations []time.Duration
@@ -116,7 +116,7 @@ func (l *loop) isOdd(n *job.Notice) bool {
 	return true
 }
 
-func (l *loop) send(n job.Notice, output string) {
+func (d *shared) send(n job.Notice, output string) {
 	attrs := []slog.Attr{
 		slog.String("on", string(n.On)), slog.String("job", string(n.Job)), slog.String("user", n.User),
 		slog.String(journal.IDKey, journal.NoticeID),
@@ -130,9 +130,9 @@ func (l *loop) send(n job.Notice, output string) {
 	if n.Streak > 0 {
 		attrs = append(attrs, slog.Int("streak", n.Streak))
 	}
-	l.log.LogAttrs(context.Background(), noticeLevel(n.On), n.Text, attrs...)
-	l.hub.Publish(api.Event{Notice: &n})
-	l.notices.Enqueue(n, output)
+	d.log.LogAttrs(context.Background(), noticeLevel(n.On), n.Text, attrs...)
+	d.hub.Publish(api.Event{Notice: &n})
+	d.notices.Enqueue(n, output)
 }
 
 // endOfOutput returns the last lines that a run printed, if it has just ended.
@@ -159,11 +159,11 @@ func noticeLevel(on job.NoticeOn) slog.Level {
 
 // runHook runs a channel's program. As with mailers, a program that is running when the daemon
 // leaves is waited for, and further ones are left to the next daemon.
-func (l *loop) runHook(ctx context.Context, p notify.Program) (job.Outcome, []byte, error) {
-	if l.isAway() {
+func (d *shared) runHook(ctx context.Context, p notify.Program) (job.Outcome, []byte, error) {
+	if d.isAway() {
 		return job.Outcome{}, nil, notify.ErrNotNow
 	}
-	a, err := l.accounts.Find(ctx, p.User)
+	a, err := d.accounts.Find(ctx, p.User)
 	if err != nil {
 		return job.Outcome{}, nil, err
 	}
@@ -171,22 +171,22 @@ func (l *loop) runHook(ctx context.Context, p notify.Program) (job.Outcome, []by
 		"HOME=" + cmp.Or(a.Home, "/"), "LOGNAME=" + a.Name, "USER=" + a.Name, "SHELL=/bin/sh",
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 	}
-	r, err := l.spawner.Exec(ctx, spawn.Tool{
+	r, err := d.spawner.Exec(ctx, spawn.Tool{
 		Argv: p.Argv, Env: append(env, p.Env...), As: &a, Stdin: bytes.NewReader(p.Stdin), MaxOutput: 4 << 10,
 	})
 	return r.Outcome, r.Errput, err
 }
 
 // mailNotice queues an email of a notification.
-func (l *loop) mailNotice(ctx context.Context, c *notify.Channel, m *notify.Message) error {
-	v := l.view.Load()
+func (d *shared) mailNotice(ctx context.Context, c *notify.Channel, m *notify.Message) error {
+	v := d.view.Load()
 	switch {
 	case v == nil: // no crontab is read yet
 		return notify.ErrNotNow
-	case l.mailer == nil:
+	case d.mailer == nil:
 		return &notify.FinalError{Why: "this daemon was given crontabs by name and sends no mail: set mail.command in the configuration"}
 	}
-	return l.mailer.Notice(ctx, c, m, entryOf(v, m.Job, m.User))
+	return d.mailer.Notice(ctx, c, m, entryOf(v, m.Job, m.User))
 }
 
 // entryOf returns the current entry of a user's job, or nil.
@@ -199,9 +199,9 @@ func entryOf(v *view.View, id job.ID, user string) *crontab.Entry {
 }
 
 // isAway reports whether running jobs are about to be left.
-func (l *loop) isAway() bool {
+func (d *shared) isAway() bool {
 	select {
-	case <-l.away:
+	case <-d.away:
 		return true
 	default:
 		return false

@@ -99,15 +99,16 @@ func (l *loop) lockStamp(entry *crontab.Entry) bool {
 func (l *loop) stamp(s effect.Stamp) {
 	lock := l.locks[s.ID]
 	delete(l.locks, s.ID)
-	l.chores.Go(func() {
+	d := l.shared
+	d.chores.Go(func() {
 		var err error
 		if lock != nil {
 			err = errors.Join(lock.Write(s.Day), lock.Close())
 		} else {
-			err = spool.WriteStamp(l.crontabs.paths.Stamps, s.ID, s.Day)
+			err = spool.WriteStamp(d.crontabs.paths.Stamps, s.ID, s.Day)
 		}
 		if err != nil {
-			l.log.Warn("anacron's timestamp cannot be written", "period", s.ID, "error", err)
+			d.log.Warn("anacron's timestamp cannot be written", "period", s.ID, "error", err)
 		}
 	})
 }

@@ -17,35 +17,35 @@ import (
 )
 
 // openGroups looks at the host's control groups.
-func (l *loop) openGroups() (err error) {
+func (d *shared) openGroups() (err error) {
 	var path string
 	if hasSystemd() {
 		if path, err = program(); err != nil {
 			return fmt.Errorf("find our own program: %w", err)
 		}
 	}
-	l.groups, err = groups.Open(stateName(l.options.State), path)
+	d.groups, err = groups.Open(stateName(d.options.State), path)
 	return err
 }
 
 // openSessions prepares sessions, unless the configuration excludes them. A
 // daemon that is not root runs its own user's jobs only, which need none.
-func (l *loop) openSessions(before []handed.Run) error {
-	mode := l.options.Config.Session
-	if mode == config.SessionNone || os.Geteuid() != 0 || mode == config.SessionAuto && !l.options.host() {
+func (d *shared) openSessions(before []handed.Run) error {
+	mode := d.options.Config.Session
+	if mode == config.SessionNone || os.Geteuid() != 0 || mode == config.SessionAuto && !d.options.host() {
 		return nil
 	}
 	path, err := program()
 	if err != nil {
 		return fmt.Errorf("find our own program: %w", err)
 	}
-	l.sessions = pamsession.New(pamsession.Options{
+	d.sessions = pamsession.New(pamsession.Options{
 		Program: path, Always: mode == config.SessionPAM,
-		PAM:     func() account.PAM { return l.accounts.PAM(l.options.Family) },
-		Systemd: hasSystemd(), Family: l.options.Family, Runs: l.runs,
-		Missing: l.groups.Missing, Log: l.log,
+		PAM:     func() account.PAM { return d.accounts.PAM(d.options.Family) },
+		Systemd: hasSystemd(), Family: d.options.Family, Runs: d.runs,
+		Missing: d.groups.Missing, Log: d.log,
 	})
-	l.sessions.Recognize(before)
+	d.sessions.Recognize(before)
 	return nil
 }
 

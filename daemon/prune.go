@@ -25,23 +25,23 @@ const (
 )
 
 // prune removes old history now and then, until ctx ends.
-func (l *loop) prune(ctx context.Context) error {
+func (d *shared) prune(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-l.pruneNow:
+		case <-d.pruneNow:
 		}
 		begun := time.Now()
-		done, err := l.pruneOnce(ctx, false)
+		done, err := d.pruneOnce(ctx, false)
 		if err != nil && ctx.Err() == nil {
-			l.log.Warn("cannot remove old history", "error", err)
+			d.log.Warn("cannot remove old history", "error", err)
 		}
 		if done.Outputs > 0 {
-			l.log.Warn("the oldest output and variables of runs were discarded, because a user's runs exceeded the limit in bytes", "runs", done.Outputs, "kept", keepBytes)
+			d.log.Warn("the oldest output and variables of runs were discarded, because a user's runs exceeded the limit in bytes", "runs", done.Outputs, "kept", keepBytes)
 		}
 		if done.DeadLetters > 0 {
-			l.log.Warn("the oldest dead letters were discarded, because a user exceeded the limit", "discarded", done.DeadLetters, "kept", keepDeadLetters)
+			d.log.Warn("the oldest dead letters were discarded, because a user exceeded the limit", "discarded", done.DeadLetters, "kept", keepDeadLetters)
 		}
 		select {
 		case <-ctx.Done():
@@ -51,13 +51,13 @@ func (l *loop) prune(ctx context.Context) error {
 }
 
 // pruneOnce looks for old history, of all jobs if all is set.
-func (l *shared) pruneOnce(ctx context.Context, all bool) (prune.Pruned, error) {
-	if err := l.history.Expire(ctx, l.clock.Now().Wall.Add(-l.config.current().AuditAge)); err != nil {
+func (d *shared) pruneOnce(ctx context.Context, all bool) (prune.Pruned, error) {
+	if err := d.history.Expire(ctx, d.clock.Now().Wall.Add(-d.config.current().AuditAge)); err != nil {
 		return prune.Pruned{}, err
 	}
-	p := policy(l.view.Load(), l.config.current().HistoryRows)
+	p := policy(d.view.Load(), d.config.current().HistoryRows)
 	p.All = all
-	return l.history.Prune(ctx, l.clock.Now().Wall, p)
+	return d.history.Prune(ctx, d.clock.Now().Wall, p)
 }
 
 // policy returns the limits of keep=: the built-in one for nearly all jobs, including jobs that are

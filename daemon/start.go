@@ -11,11 +11,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/budget"
 	"github.com/cronring/cronring/daemon/conditions"
-	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/handover"
 	"github.com/cronring/cronring/daemon/hub"
@@ -26,43 +24,36 @@ import (
 	"github.com/cronring/cronring/daemon/runlog"
 	"github.com/cronring/cronring/daemon/server"
 	"github.com/cronring/cronring/daemon/spawn"
-	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/daemon/watchfiles"
 )
 
-func newLoop(o *Options, service *manager.Manager) (l *loop, err error) {
-	l = &loop{
-		shared: shared{
-			options: *o, manager: service, boot: bootID(),
-			requests: make(chan request, 64),
-			rereads:  make(chan chan<- error),
-			pruneNow: make(chan struct{}, 1),
-			loaded:   make(chan struct{}),
-			away:     make(chan struct{}),
-			arrivals: make(chan event.Files),
-		},
-		memory:  budget.New(spawn.UserMemory, spawn.RootMemory),
-		waiting: map[effect.Token]chan<- effect.Answer{},
-		entries: map[job.RunID]*crontab.Entry{},
-		locks:   map[string]*spool.StampLock{},
+// openShared returns the shared part with its log open. Its other parts are opened later.
+func openShared(o *Options, service *manager.Manager) (d *shared, err error) {
+	d = &shared{
+		options: *o, manager: service, boot: bootID(),
+		memory:   budget.New(spawn.UserMemory, spawn.RootMemory),
+		mailbox:  mailbox{requests: make(chan request, 64), rereads: make(chan chan<- error), arrivals: make(chan event.Files)},
+		pruneNow: make(chan struct{}, 1),
+		loaded:   make(chan struct{}),
+		away:     make(chan struct{}),
 	}
-	l.hub = hub.New(l.memory)
-	l.logWriter, l.log, err = runlog.Open(o.logOptions(o.mailTakes, l.hostZone))
-	return l, err
+	d.hub = hub.New(d.memory)
+	d.logWriter, d.log, err = runlog.Open(o.logOptions(o.mailTakes, d.hostZone))
+	return d, err
 }
 
 // listen opens the control socket: the previous daemon's, the service manager's, or a new one.
-func (l *loop) listen(before *handover.Handover) (net.Listener, error) {
+func (d *shared) listen(before *handover.Handover) (net.Listener, error) {
 	if before != nil {
-		l.ownSocket = before.OwnSocket
+		d.ownSocket = before.OwnSocket
 		return before.Listener()
 	}
-	given, err := l.manager.Listener()
+	given, err := d.manager.Listener()
 	if given != nil || err != nil {
 		return given, err
 	}
-	l.ownSocket = true
-	return server.Listen(l.options.Socket)
+	d.ownSocket = true
+	return server.Listen(d.options.Socket)
 }
 
 // spawning is a running spawner. Its events are kept until the loop receives them.
@@ -73,20 +64,20 @@ type spawning struct {
 }
 
 // startSpawner starts the spawner, because other steps may need it to look up users.
-func (l *loop) startSpawner(ctx context.Context, in inheritance) *spawning {
-	l.accounts = account.New(account.Options{Exec: l.execTool, Root: l.options.Root})
-	l.spawner = spawn.New(l.spawnOptions())
-	l.conditions = conditions.New(conditions.Options{Find: l.accounts.Find, Exec: l.spawner.Exec})
-	l.files = watchfiles.New(watchfiles.Options{Find: l.accounts.Find, Exec: l.spawner.Exec, Deliver: l.filesArrived, AsSelf: os.Geteuid() != 0})
+func (d *shared) startSpawner(ctx context.Context, in inheritance) *spawning {
+	d.accounts = account.New(account.Options{Exec: d.execTool, Root: d.options.Root})
+	d.spawner = spawn.New(d.spawnOptions())
+	d.conditions = conditions.New(conditions.Options{Find: d.accounts.Find, Exec: d.spawner.Exec})
+	d.files = watchfiles.New(watchfiles.Options{Find: d.accounts.Find, Exec: d.spawner.Exec, Deliver: d.filesArrived, AsSelf: os.Geteuid() != 0})
 	for i := range in.children {
 		if !in.children[i].Tail {
-			l.hub.Restore(l.printed(&in.children[i]))
+			d.hub.Restore(d.printed(&in.children[i]))
 		}
 	}
-	l.spawner.Adopt(in.children)
+	d.spawner.Adopt(in.children)
 	s := &spawning{stop: make(chan struct{}), early: make(chan []event.Event, 1)}
-	s.Go(func() error { return l.spawner.Run(ctx) })
-	go s.listen(l.spawner.Events())
+	s.Go(func() error { return d.spawner.Run(ctx) })
+	go s.listen(d.spawner.Events())
 	return s
 }
 
@@ -109,52 +100,52 @@ func (s *spawning) handBack() []event.Event {
 	return <-s.early
 }
 
-func (l *loop) spawnOptions() spawn.Options {
+func (d *shared) spawnOptions() spawn.Options {
 	o := spawn.Options{
-		Live:     l.chunk,
-		Began:    l.logWriter.Began,
-		Ready:    l.logWriter.Ready,
-		Memory:   l.memory,
-		Location: func(name string) (*time.Location, error) { return l.crontabs.location(name) },
-		Accounts: l.accounts,
-		Family:   l.options.Family,
-		Runs:     l.runs,
-		Boot:     l.boot,
-		Claim:    func(job.RunID) bool { return l.options.host() },
-		Path:     l.options.jobPath(),
-		Socket:   l.options.jobSocket(),
-		Groups:   l.groups,
+		Live:     d.chunk,
+		Began:    d.logWriter.Began,
+		Ready:    d.logWriter.Ready,
+		Memory:   d.memory,
+		Location: func(name string) (*time.Location, error) { return d.crontabs.location(name) },
+		Accounts: d.accounts,
+		Family:   d.options.Family,
+		Runs:     d.runs,
+		Boot:     d.boot,
+		Claim:    func(job.RunID) bool { return d.options.host() },
+		Path:     d.options.jobPath(),
+		Socket:   d.options.jobSocket(),
+		Groups:   d.groups,
 
 		Precedence: true,
 	}
-	if l.manager.Present() {
-		o.Keep = l.manager
+	if d.manager.Present() {
+		o.Keep = d.manager
 	}
-	if l.beatsDir() != "" {
-		o.Notify = l.beats
+	if d.beatsDir() != "" {
+		o.Notify = d.beats
 	}
-	if l.sessions != nil {
-		o.Sessions = l.sessions
+	if d.sessions != nil {
+		o.Sessions = d.sessions
 	}
-	c := l.config.current()
+	c := d.config.current()
 	o.Node = c.Ring.Node()
-	if l.options.host() {
-		locale := l.options.locale()
+	if d.options.host() {
+		locale := d.options.locale()
 		o.BaseEnv = func(account.Account) []string {
-			return slices.Concat(l.accounts.Environment(l.options.Family), locale)
+			return slices.Concat(d.accounts.Environment(d.options.Family), locale)
 		}
-		o.Limits = func(who account.Account) account.Limits { return l.accounts.Bounds(l.options.Family, who) }
+		o.Limits = func(who account.Account) account.Limits { return d.accounts.Bounds(d.options.Family, who) }
 	}
 	return o
 }
 
 // beatsDir returns the directory of the sockets of runs with watchdog=, or "" without a runtime
 // directory. Clients need a complete path.
-func (l *loop) beatsDir() string {
-	if l.runs == "" {
+func (d *shared) beatsDir() string {
+	if d.runs == "" {
 		return ""
 	}
-	dir, err := filepath.Abs(filepath.Join(filepath.Dir(l.runs), "notify"))
+	dir, err := filepath.Abs(filepath.Join(filepath.Dir(d.runs), "notify"))
 	if err != nil { // the working directory does not exist
 		return ""
 	}
@@ -162,8 +153,8 @@ func (l *loop) beatsDir() string {
 }
 
 // execTool runs a program of the host for account.
-func (l *loop) execTool(ctx context.Context, argv ...string) (stdout []byte, status int, err error) {
-	r, err := l.spawner.Exec(ctx, spawn.Tool{Argv: argv, Env: []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"}})
+func (d *shared) execTool(ctx context.Context, argv ...string) (stdout []byte, status int, err error) {
+	r, err := d.spawner.Exec(ctx, spawn.Tool{Argv: argv, Env: []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"}})
 	if err == nil && r.Outcome.Kind != job.Exited {
 		status = -1
 	}
@@ -171,10 +162,9 @@ func (l *loop) execTool(ctx context.Context, argv ...string) (stdout []byte, sta
 }
 
 // bootsNow reports whether this is the first start of any cron since the host booted.
-func (l *loop) bootsNow(first bool) bool {
-	l.unmarked = true
-	first = first && !othercron.BootIsMarked(l.options.Root)
-	l.logWriter.Cron(l.options.words().Reboot(first))
+func (d *shared) bootsNow(first bool) bool {
+	first = first && !othercron.BootIsMarked(d.options.Root)
+	d.logWriter.Cron(d.options.words().Reboot(first))
 	return first
 }
 
@@ -193,17 +183,17 @@ func (l *loop) markBoot() {
 // openRing makes this host's part in the ring that the configuration names. What
 // keeps it out keeps no other job from running: it is a problem of the status, and
 // ring jobs are held.
-func (l *loop) openRing() {
-	c := l.config.current().Ring
+func (d *shared) openRing() {
+	c := d.config.current().Ring
 	if c.Name == "" {
 		return
 	}
-	l.ring, l.ringless = member.New(member.Options{
-		Config: c, State: l.options.State, Version: l.options.Version, Log: l.log,
-		Up: func() time.Duration { return l.clock.Now().Up }, Loaded: l.loaded,
+	d.ring, d.ringless = member.New(member.Options{
+		Config: c, State: d.options.State, Version: d.options.Version, Log: d.log,
+		Up: func() time.Duration { return d.clock.Now().Up }, Loaded: d.loaded,
 	})
-	if l.ringless != nil {
-		l.ring = nil
-		l.log.Error("cannot take part in the ring", "ring", c.Name, "error", l.ringless)
+	if d.ringless != nil {
+		d.ring = nil
+		d.log.Error("cannot take part in the ring", "ring", c.Name, "error", d.ringless)
 	}
 }

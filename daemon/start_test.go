@@ -27,11 +27,11 @@ func TestBarsAreSaidOncePerChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	sink := &cronSink{}
-	l := &loop{shared: shared{clock: c, config: &configuration{}, logWriter: runlog.New(sink, false), crontabs: &crontabs{barredUsers: barred.Users{Accounts: account.New(account.Options{Root: root})}}}}
+	d := &shared{clock: c, config: &configuration{}, logWriter: runlog.New(sink, false), crontabs: &crontabs{barredUsers: barred.Users{Accounts: account.New(account.Options{Root: root})}}}
 	find := func(want ...string) {
 		t.Helper()
-		l.findBarredUsers(t.Context(), []*crontab.File{file})
-		l.logWriter.WriteAll()
+		d.findBarredUsers(t.Context(), []*crontab.File{file})
+		d.logWriter.WriteAll()
 		got := sink.lines
 		sink.lines = nil
 		if !slices.Equal(got, want) {

@@ -1,0 +1,72 @@
+package daemon
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
+	"github.com/cronring/cronring/daemon/engine/view"
+	"github.com/cronring/cronring/daemon/watchfiles"
+)
+
+// mailbox is how other goroutines reach the loop: they send requests to it, and read its latest view.
+type mailbox struct {
+	requests chan request
+	rereads  chan chan<- error
+	arrivals chan event.Files // of files
+	view     atomic.Pointer[view.View]
+}
+
+// request is a question from outside, with the place where the answer goes.
+type request struct {
+	event event.Event
+	reply chan<- effect.Answer
+}
+
+// View returns the view of the latest step, or nil before the loop runs.
+func (m *mailbox) View() *view.View { return m.view.Load() }
+
+// Ask sends an event to the loop and waits for its answer.
+func (m *mailbox) Ask(ctx context.Context, e event.Event) (effect.Answer, error) {
+	reply := make(chan effect.Answer, 1)
+	select {
+	case m.requests <- request{e, reply}:
+	case <-ctx.Done():
+		return effect.Answer{}, ctx.Err()
+	}
+	select {
+	case a := <-reply:
+		return a, nil
+	case <-ctx.Done():
+		return effect.Answer{}, ctx.Err()
+	}
+}
+
+// reread makes the loop read all files again, and waits for that. The loop continues even if the caller
+// gives up: otherwise changes that were read but not applied would not count as changes at the next
+// reload.
+func (m *mailbox) reread(ctx context.Context) error {
+	done := make(chan error, 1)
+	select {
+	case m.rereads <- done:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// filesArrived sends a burst of files to the loop, and reports whether it could.
+func (m *mailbox) filesArrived(ctx context.Context, b watchfiles.Burst) bool {
+	select {
+	case m.arrivals <- event.Files{Job: b.Job, Paths: b.Paths, More: b.More, Newest: b.Newest}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
