@@ -157,10 +157,10 @@ func operate(ctx context.Context, o *Options, before *handover.Handover, service
 	if memory.Unowned {
 		d.setOwners(ctx, &memory, &inherited)
 	}
-	l := newLoop(d, records, memory, inherited)
 	d.openMail()
 	d.openNotices()
 	d.openRing()
+	l := newLoop(d, records, memory, inherited)
 
 	var tasks errgroup.Group
 	tasks.Go(func() error { return d.clock.Run(hands) })

@@ -19,6 +19,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/handover"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/member"
 	"github.com/cronring/cronring/daemon/othercron"
 	"github.com/cronring/cronring/daemon/recorder"
 	"github.com/cronring/cronring/daemon/shim"
@@ -264,7 +265,7 @@ func newLoop(d *shared, records *recorder.Recorder, memory store.Restored, in in
 	records.Restore(in.unwritten)
 	records.RetryUnwritten()
 	l := &loop{
-		shared: d, engine: engine.New(state), recorder: records, unstarted: in.starts, unmarked: d.options.host(),
+		shared: d, engine: engine.New(state), claims: member.NewClaims(d.ring), recorder: records, unstarted: in.starts, unmarked: d.options.host(),
 		handedSignals: make(chan os.Signal, len(in.signals)),
 		waiting:       map[effect.Token]chan<- effect.Answer{},
 		entries:       map[job.RunID]*crontab.Entry{},

@@ -47,6 +47,7 @@ type loop struct {
 	*shared
 
 	engine         *engine.Engine
+	claims         *member.Claims // nil: this host is in no ring
 	recorder       *recorder.Recorder
 	waiting        map[effect.Token]chan<- effect.Answer
 	token          effect.Token
@@ -165,7 +166,7 @@ func (l *loop) run(ctx context.Context, early []event.Event) (departure, error) 
 		case a := <-l.requests:
 			l.register(&in, a)
 		case ev := <-l.ring.Events():
-			l.ring.Receive(ev)
+			l.claims.Receive(ev)
 		case <-l.left:
 			if l.leaving == staying {
 				l.expectSignal(l.leaveSignal)
@@ -302,7 +303,7 @@ func (l *loop) gather(in *inbox) {
 		case a := <-l.requests:
 			l.register(in, a)
 		case ev := <-l.ring.Events():
-			l.ring.Receive(ev)
+			l.claims.Receive(ev)
 		default:
 			return
 		}
@@ -325,7 +326,7 @@ func (in *inbox) take(ev event.Event) {
 func (l *loop) step(in inbox, more ...job.Record) {
 	now := l.clock.Now()
 	l.engine.Pace(l.recorder.Pace())
-	effects := l.ring.Step(l.engine, now, in.events...)
+	effects := l.claims.Step(l.engine, now, in.events...)
 	batch := store.Batch{At: now.Wall, Era: l.engine.Era(), BootID: l.boot, Records: more}
 	l.recorder.Ended(in.ended)
 	l.recorder.Late(in.late)

@@ -14,9 +14,7 @@ import (
 
 // perform begins the acts of a step, in order. ended are the runs that ended before it.
 func (l *loop) perform(effects []effect.Effect, refused map[job.RunID]bool, ended []spawn.Ended) {
-	if l.ring != nil {
-		l.ring.Take(l.life)
-	}
+	l.claims.Take(l.life)
 	for _, e := range effects {
 		switch e := e.(type) {
 		case effect.Start:

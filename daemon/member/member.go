@@ -16,14 +16,10 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/config"
-	"github.com/cronring/cronring/daemon/engine"
-	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/engine/view"
-	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/store"
 	"github.com/cronring/cronring/gossip"
-	"github.com/cronring/cronring/gossip/claims"
 	"github.com/cronring/cronring/gossip/holders"
 	"github.com/cronring/cronring/gossip/keys"
 	"github.com/cronring/cronring/gossip/ledger"
@@ -32,9 +28,9 @@ import (
 	"github.com/cronring/cronring/gossip/meta"
 )
 
-// Member is the loop's part in the ring of hosts. On a host in no ring it is nil: then Step steps
-// the engine alone, Mode returns event.NoRing, Events returns nil, and Reread does nothing. The
-// other methods must not be called.
+// Member is this host's part in the ring of hosts. Its methods may be called from any goroutine. On a
+// host in no ring it is nil: then Mode returns event.NoRing, Events returns nil, and Reread does
+// nothing. The other methods must not be called.
 type Member struct {
 	log            *slog.Logger
 	config         config.Ring
@@ -43,7 +39,6 @@ type Member struct {
 	started        uint32 // number of this start, see memory.NextStart
 	link           *link.Link
 	members        *gossip.Ring
-	claims         *claims.Ring                  // belongs to the loop's goroutine
 	voters         atomic.Pointer[ledger.Ledger] // nil: there are none, or it is not known yet who they are
 	loaded         <-chan struct{}               // see Options
 	past           ringHistory
@@ -69,7 +64,7 @@ type Options struct {
 func New(o Options) (*Member, error) {
 	c := o.Config
 	r := &Member{
-		log: o.Log, config: c, claims: claims.New(), dir: filepath.Join(o.State, "ring"), loaded: o.Loaded,
+		log: o.Log, config: c, dir: filepath.Join(o.State, "ring"), loaded: o.Loaded,
 	}
 	if err := os.Mkdir(r.dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return nil, err
@@ -150,14 +145,6 @@ func (r *Member) Events() <-chan holders.Event {
 	return r.members.Events()
 }
 
-// Step steps the engine, and the ring with it.
-func (r *Member) Step(e *engine.Engine, now job.Moment, events ...event.Event) []effect.Effect {
-	if r == nil {
-		return e.Step(now, events...)
-	}
-	return e.StepIn(r.claims, now, events...)
-}
-
 // Mode returns the ring's configuration for the engine.
 func (r *Member) Mode() event.RingMode {
 	switch {
@@ -201,40 +188,6 @@ func (r *Member) takePart(ctx context.Context, view func() *view.View, history *
 	}
 	r.members.Run(ctx)
 	r.calls.Wait()
-}
-
-// Take performs a step's effects on the other members. The answers arrive as events. The claims of a
-// step go to the voters in one request, and are answered in the same order: if only a newer occurrence
-// of a job were answered, a crash would lose the older one.
-func (r *Member) Take(ctx context.Context) {
-	var own []holders.Effect
-	var strict []holders.Claim
-	for _, x := range r.claims.Effects() {
-		if claim, ok := x.(holders.Claim); ok && claim.Ledger {
-			strict = append(strict, claim)
-		} else {
-			own = append(own, x)
-		}
-	}
-	if len(own) > 0 {
-		r.members.Take(own...)
-	}
-	if len(strict) > 0 {
-		r.calls.Go(func() { r.claimFromVoters(ctx, strict) })
-	}
-}
-
-// claimFromVoters claims occurrences in the ledger.
-func (r *Member) claimFromVoters(ctx context.Context, claims []holders.Claim) {
-	var answers []holders.Claimed
-	if voters := r.voters.Load(); voters != nil {
-		answers = voters.Claim(ctx, claims)
-	} else {
-		for _, c := range claims {
-			answers = append(answers, holders.Claimed{Occurrence: c.Occurrence, Grant: holders.Postponed})
-		}
-	}
-	r.members.Decided(answers)
 }
 
 // Depart notifies the other members that this member leaves. The channel is readable when they have

@@ -33,14 +33,6 @@ type ringHistory struct {
 	moves   []api.Move
 }
 
-// Receive passes an event of the other members to the next step.
-func (r *Member) Receive(ev holders.Event) {
-	if c, ok := ev.(holders.Claimed); ok && int(c.Grant) < len(r.answered) {
-		r.answered[c.Grant].Add(1)
-	}
-	r.claims.Receive(ev)
-}
-
 // watch keeps the chronicle, and the others informed of how busy this host is.
 func (r *Member) watch(ctx context.Context, view func() *view.View) {
 	ticker := time.NewTicker(time.Second)
