@@ -59,7 +59,7 @@ var layers = [][]string{
 	{"daemon/server/jobstate"},
 	{"daemon/server/lookup"},
 	{"daemon/server/crontabs", "daemon/server/actions", "daemon/server/beats", "daemon/server/history", "daemon/server/why"},
-	{"daemon/server/analysis", "daemon/server/jobinfo", "daemon/server/monitoring", "daemon/server/overview"},
+	{"daemon/server/analysis", "daemon/server/jobinfo", "daemon/server/monitoring", "daemon/server/overview", "daemon/server/upkeep"},
 	{"daemon/server", "daemon/server/simulated"},
 	{"daemon", "daemon/demo", "daemon/cronview"},
 	{"tui/keys", "tui/nocolor", "tui/find", "tui/hosts"},

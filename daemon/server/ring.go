@@ -29,7 +29,7 @@ type Ring interface {
 
 // ring answers with the state of the ring, also if the host is not in one.
 func (s *Server) ring(ctx context.Context, c *call.Call) error {
-	answer := s.backend.Ring().Status()
+	answer := s.daemon.Ring().Status()
 	answer.Problems = c.Peer.Problems(answer.Problems)
 	if answer.Name != "" { // otherwise it may have been in a ring before
 		var err error
@@ -51,7 +51,7 @@ func (s *Server) changeRing(ctx context.Context, c *call.Call) error {
 	default:
 		return call.BadRequest(fmt.Sprintf("do=%q is nothing that can be done with a ring", r.Do), "it is join, leave, drain, undrain, rotate-key or recover")
 	}
-	done, err := s.backend.Ring().Change(ctx, r)
+	done, err := s.daemon.Ring().Change(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func ringJobs(c *call.Call) []api.RingJob {
 }
 
 func (s *Server) ringDiff(ctx context.Context, c *call.Call) error {
-	ring := s.backend.Ring()
+	ring := s.daemon.Ring()
 	status := ring.Status()
 	if status.Name == "" {
 		return members.NoRing("compare ring jobs")

@@ -62,7 +62,7 @@ func (s *Server) routes() []route {
 		{"GET", "/v1/clashes", owner, call.Expensive, s.analyses.Clashes},
 		{"GET", "/v1/stats", owner, call.Expensive, s.analyses.Stats},
 		{"GET", "/v1/diagnostics", admin, call.Cheap, s.crontabs.Diagnostics},
-		{"GET", "/v1/config", admin, call.Cheap, s.config},
+		{"GET", "/v1/config", admin, call.Cheap, s.upkeep.Config},
 		{"GET", "/v1/access", owner, call.Cheap, s.access},
 		{"GET", "/v1/env", owner, call.Expensive, s.jobs.Environment},
 		{"GET", "/v1/config/job", owner, call.Expensive, s.jobs.Config},
@@ -84,9 +84,9 @@ func (s *Server) routes() []route {
 		{"POST", "/v1/redrive", operator, call.Expensive, s.actions.Redrive},
 		{"POST", "/v1/drop", operator, call.Expensive, s.actions.Drop},
 		{"POST", "/v1/reload", admin, call.Cheap, s.crontabs.Reload},
-		{"GET", "/v1/db", admin, call.Cheap, s.dbStats},
-		{"POST", "/v1/db", admin, call.Cheap, s.dbKeep},
-		{"POST", "/v1/notify", admin, call.Cheap, s.tryChannel},
+		{"GET", "/v1/db", admin, call.Cheap, s.upkeep.Sizes},
+		{"POST", "/v1/db", admin, call.Cheap, s.upkeep.Maintain},
+		{"POST", "/v1/notify", admin, call.Cheap, s.upkeep.TryChannel},
 		{"GET", "/v1/ring", owner, call.Cheap, s.ring},
 		{"GET", "/v1/ring/diff", admin, call.Cheap, s.ringDiff},
 		{"POST", "/v1/ring", admin, call.Cheap, s.changeRing},
@@ -107,7 +107,7 @@ func (s *Server) register() {
 	for _, r := range s.routes() {
 		s.mux.HandleFunc(r.method+" "+r.path, func(w http.ResponseWriter, q *http.Request) {
 			c := s.newCall(w, q)
-			c.Audited(func(acts []job.Action) { s.backend.Audit(q.Context(), acts) })
+			c.Audited(func(acts []job.Action) { s.daemon.Audit(q.Context(), acts) })
 			defer c.End()
 			if err := s.answer(q.Context(), c, r); err != nil {
 				if e, ok := errors.AsType[*api.Error](err); ok && e.Kind == api.NotAllowed && r.method == http.MethodPost {
@@ -152,7 +152,7 @@ func (s *Server) answer(ctx context.Context, c *call.Call, r route) error {
 
 // newCall returns the call of a request. The role of its user is that of this moment.
 func (s *Server) newCall(w http.ResponseWriter, r *http.Request) *call.Call {
-	c := call.New(s.backend.View(), s.now(), w, r)
+	c := call.New(s.daemon.View(), s.now(), w, r)
 	if !c.Peer.Admin && c.Peer.Name != "" && s.grant != nil {
 		c.Peer.Grant = s.grant(r.Context(), c.Peer.Name)
 		c.Peer.Admin = c.Peer.Role == call.Admin

@@ -11,7 +11,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/engine/event"
+	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/actions"
 	"github.com/cronring/cronring/daemon/server/analysis"
@@ -24,14 +26,26 @@ import (
 	"github.com/cronring/cronring/daemon/server/lookup"
 	"github.com/cronring/cronring/daemon/server/monitoring"
 	"github.com/cronring/cronring/daemon/server/overview"
+	"github.com/cronring/cronring/daemon/server/upkeep"
 	"github.com/cronring/cronring/daemon/server/why"
-	"github.com/cronring/cronring/daemon/store/database"
-	"github.com/cronring/cronring/daemon/store/prune"
 )
 
-// Backend is the daemon, as far as the server sees it. Its methods may be called from many
-// goroutines.
+// Daemon is the daemon, as far as this package itself uses it.
+type Daemon interface {
+	// View is the newest view. It never blocks.
+	View() *view.View
+	// Ask is described by actions.Daemon.
+	Ask(ctx context.Context, e event.Event) (effect.Answer, error)
+	// Audit stores actions in the audit log. ctx may be over.
+	Audit(ctx context.Context, actions []job.Action)
+	// Ring is the ring that the daemon is a member of, or members.None.
+	Ring() Ring
+}
+
+// Backend is the daemon, as far as this package and the packages below use it: New passes it to each. Its
+// methods may be called from many goroutines.
 type Backend interface {
+	Daemon
 	actions.Daemon
 	analysis.Daemon
 	crontabs.Loader
@@ -39,27 +53,17 @@ type Backend interface {
 	jobinfo.Daemon
 	monitoring.Daemon
 	overview.Daemon
+	upkeep.Daemon
 
-	// Config returns the daemon's configuration.
-	Configuration() api.Config
 	// FileFault returns why the files of a job with on=file: are not watched, or "".
 	FileFault(j job.Owned) string
 	// Tap makes f receive the facts and summaries of each step from now on, after the View that
 	// contains them. The loop waits for f, so f must not wait for anything. There is one tap: the
 	// last.
 	Tap(f func(facts []job.Record, summaries []job.Summary))
-	// Prune removes history that the options of jobs do not keep, now.
-	Prune(ctx context.Context) (prune.Pruned, error)
-	// Audit stores actions in the audit log. ctx may be over.
-	Audit(ctx context.Context, actions []job.Action)
-	// TryChannel sends a test notice through a channel and waits for what comes
-	// of it. The error is an api.Error of kind NotFound if there is none.
-	TryChannel(ctx context.Context, name string) error
-	// Ring is the ring that the daemon is a member of, or members.None.
-	Ring() Ring
 }
 
-// Store is the history: as far as the packages below read it, and what this one reads.
+// Store is the history, which only the packages below use.
 type Store interface {
 	actions.Store
 	analysis.Store
@@ -69,11 +73,8 @@ type Store interface {
 	lookup.Store
 	monitoring.Store
 	overview.Store
+	upkeep.Store
 	why.Store
-
-	Sizes(ctx context.Context) (database.Sizes, error)
-	Check(ctx context.Context) (problems []string, err error)
-	Backup(ctx context.Context, now time.Time) (path string, size int64, err error)
 }
 
 // Options configure a Server. All fields but Grant, Exists, Crontabs, StateDir and Beats must be set.
@@ -104,8 +105,7 @@ type Crontabs = crontabs.Options
 
 // Server answers on the control socket.
 type Server struct {
-	backend Backend
-	store   Store
+	daemon  Daemon
 	now     func() time.Time
 	selfUID uint32
 	account func(uid uint32) (string, error)
@@ -114,7 +114,6 @@ type Server struct {
 	log     *slog.Logger
 	queries *call.Queries
 	mux     *http.ServeMux
-	keeping sync.Mutex     // held while the history is checked, pruned or backed up
 	active  sync.WaitGroup // handlers
 
 	actions  *actions.Actor
@@ -127,13 +126,14 @@ type Server struct {
 	monitor  *monitoring.Monitor
 	overview *overview.Overview
 	states   *jobstate.Jobs
+	upkeep   *upkeep.Maintainer
 	whys     *why.Explainer
 }
 
 // New makes a server; Serve lets it answer.
 func New(o Options) *Server {
 	s := &Server{
-		backend: o.Backend, store: o.Store, now: o.Now,
+		daemon: o.Backend, now: o.Now,
 		selfUID: o.SelfUID, account: o.Account, grant: o.Grant, exists: o.Exists, log: o.Log,
 		queries: call.NewQueries(), mux: http.NewServeMux(),
 	}
@@ -148,6 +148,7 @@ func New(o Options) *Server {
 	s.jobs = jobinfo.New(o.Backend, o.Store, s.states, s.find)
 	s.monitor = monitoring.New(o.Backend, o.Store, ring, s.states, s.find, o.Now())
 	s.overview = overview.New(o.Backend, o.Store, o.Backend.View, o.Now, s.states, s.crontabs, o.StateDir)
+	s.upkeep = upkeep.New(o.Backend, o.Store)
 	s.whys = why.New(o.Store, s.find, o.Backend.Health, ring, o.Backend.FileFault)
 	o.Backend.Tap(func(facts []job.Record, summaries []job.Summary) {
 		s.monitor.Tap(facts)

@@ -11,7 +11,7 @@ import (
 // Webhooks returns the server of the listener for callers with a token.
 func (s *Server) Webhooks(tokens func() map[string]config.Token) *listen.Server {
 	return listen.New(listen.Options{
-		Tokens: tokens, View: s.backend.View, Ask: s.backend.Ask, Metrics: s.allMetrics, Audit: s.backend.Audit, Now: s.now, Log: s.log,
+		Tokens: tokens, View: s.daemon.View, Ask: s.daemon.Ask, Metrics: s.allMetrics, Audit: s.daemon.Audit, Now: s.now, Log: s.log,
 	})
 }
 

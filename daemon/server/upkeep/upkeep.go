@@ -1,4 +1,6 @@
-package server
+// Package upkeep owns the requests of administrators that concern the daemon itself: its
+// configuration, test notifications, and checks, backups and cleanup of the history.
+package upkeep
 
 import (
 	"cmp"
@@ -7,6 +9,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
+	"time"
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
@@ -16,20 +20,49 @@ import (
 	"github.com/cronring/cronring/daemon/store/prune"
 )
 
-func (s *Server) config(_ context.Context, c *call.Call) error {
-	answer := s.backend.Configuration()
+// Daemon is the daemon, as far as its upkeep needs it.
+type Daemon interface {
+	// Configuration returns the daemon's configuration.
+	Configuration() api.Config
+	// TryChannel sends a test notice through a channel and waits for what comes
+	// of it. The error is an api.Error of kind NotFound if there is none.
+	TryChannel(ctx context.Context, name string) error
+	// Prune removes history that the options of jobs do not keep, now.
+	Prune(ctx context.Context) (prune.Pruned, error)
+}
+
+// Store is the history, as far as it is maintained on request.
+type Store interface {
+	Sizes(ctx context.Context) (database.Sizes, error)
+	Check(ctx context.Context) (problems []string, err error)
+	Backup(ctx context.Context, now time.Time) (path string, size int64, err error)
+}
+
+// Maintainer maintains the daemon and its history for administrators.
+type Maintainer struct {
+	daemon Daemon
+	store  Store
+	busy   sync.Mutex // held while the history is checked, pruned or backed up
+}
+
+// New returns a Maintainer.
+func New(d Daemon, s Store) *Maintainer { return &Maintainer{daemon: d, store: s} }
+
+// Config answers with the configuration in force.
+func (m *Maintainer) Config(_ context.Context, c *call.Call) error {
+	answer := m.daemon.Configuration()
 	answer.V = api.Version
 	return c.Answer(answer)
 }
 
-// tryChannel is for root alone: a channel's program and address are not for
-// everybody to set off.
-func (s *Server) tryChannel(ctx context.Context, c *call.Call) error {
+// TryChannel sends a test notice through a channel. It is for root alone: a channel's program and
+// address are not for everybody to set off.
+func (m *Maintainer) TryChannel(ctx context.Context, c *call.Call) error {
 	r, err := call.Body[api.NotifyRequest](c)
 	if err != nil {
 		return err
 	}
-	err = s.backend.TryChannel(ctx, r.Channel)
+	err = m.daemon.TryChannel(ctx, r.Channel)
 	if known, ok := errors.AsType[*api.Error](err); ok {
 		return known
 	}
@@ -43,37 +76,38 @@ func (s *Server) tryChannel(ctx context.Context, c *call.Call) error {
 	return c.Answer(api.Notified{V: api.Version, Channel: r.Channel})
 }
 
-func (s *Server) dbStats(ctx context.Context, c *call.Call) error {
-	sizes, err := s.store.Sizes(ctx)
+// Sizes answers with the sizes of the history.
+func (m *Maintainer) Sizes(ctx context.Context, c *call.Call) error {
+	sizes, err := m.store.Sizes(ctx)
 	if err != nil {
 		return fmt.Errorf("measure history: %w", err)
 	}
 	return c.Answer(api.DBStats{V: api.Version, Path: sizes.Path, Bytes: sizes.Bytes, Free: sizes.Free, Rows: sizes.Rows})
 }
 
-// dbKeep looks after the history. One at a time: each reads all of it.
-func (s *Server) dbKeep(ctx context.Context, c *call.Call) error {
+// Maintain checks, prunes or backs up the history, for one caller at a time: each reads all of it.
+func (m *Maintainer) Maintain(ctx context.Context, c *call.Call) error {
 	r, err := call.Body[api.DBRequest](c)
 	if err != nil {
 		return err
 	}
-	if !s.keeping.TryLock() {
+	if !m.busy.TryLock() {
 		return &api.Error{
 			Kind: api.Conflict, What: "cannot " + r.Do + " the history: it is being looked after already",
 			Why: "another check, prune or backup is under way", Fix: "wait for its end",
 		}
 	}
-	defer s.keeping.Unlock()
+	defer m.busy.Unlock()
 	done := api.DBDone{V: api.Version}
 	switch r.Do {
 	case api.DBCheck:
-		done.Problems, err = s.store.Check(ctx)
+		done.Problems, err = m.store.Check(ctx)
 	case api.DBPrune:
 		var p prune.Pruned
-		p, err = s.backend.Prune(ctx)
+		p, err = m.daemon.Prune(ctx)
 		done.Runs, done.Skips, done.DeadLetters, done.Outputs = p.Runs, p.Skips, p.DeadLetters, p.Outputs
 	case api.DBBackup:
-		done.Path, done.Bytes, err = s.store.Backup(ctx, c.Now)
+		done.Path, done.Bytes, err = m.store.Backup(ctx, c.Now)
 	default:
 		return call.BadRequest(fmt.Sprintf("do=%q is nothing that can be done to the history", r.Do), "it is check, prune or backup")
 	}
