@@ -248,7 +248,7 @@ func (r *Member) problems(s *gossip.Snapshot, v *view.View) []api.Problem {
 			all = append(all, api.Problem{What: "this host grants no occurrences, although it is a voter", Why: l.Problem})
 		}
 		if l.State != "" && l.Leader == "" {
-			all = append(all, api.Problem{What: "the voters have no leader: ring jobs wait", Why: "fewer than a majority of them see each other, most of them have lost their logs, or not all of them have met once with the same ring.voters", Fix: "start cronring on all of them; if their disks are lost, see RECOVERY in cronring-ring-setup(7)"})
+			all = append(all, api.Problem{What: "the voters have no leader: ring jobs wait", Why: "fewer than a majority of them see each other, most of them have lost their logs or were restored from older copies, or not all of them have met once with the same ring.voters", Fix: "start cronring on all of them; if their disks are lost, see RECOVERY in cronring-ring-setup(7)"})
 		}
 	} else if r.config.Strict {
 		all = append(all, api.Problem{What: "not all voters were seen yet: ring jobs wait", Why: "they are " + strings.Join(r.config.Voters, ", "), Fix: "start cronring on them"})

@@ -9,6 +9,8 @@
 //
 // A voter is a member together with the log that it had when it became a voter. A member that
 // lost its log has forgotten its votes and grants: the leader removes the old voter and adds a new one.
+// A voter whose log was restored from an older copy has forgotten some of them, and is rejected: see
+// disk.Progress.
 package ledger
 
 import (

@@ -61,7 +61,7 @@ func (v *voter) greet(ctx context.Context) map[string]hello {
 		}
 		all.Go(func() {
 			begun := time.Now()
-			h, err := l.requestHello(ctx, member)
+			h, err := v.requestHello(ctx, member)
 			took := time.Since(begun)
 			if err != nil && took < helloTime {
 				return // the voter is down

@@ -85,7 +85,7 @@ func (l *Ledger) Recover(ctx context.Context) error {
 		if s.ID == v.id {
 			continue
 		}
-		if h, err := l.requestHello(ctx, memberOf(s.ID)); !l.declared(memberOf(s.ID)) || err == nil && h.isOther(s.ID) {
+		if h, err := v.requestHello(ctx, memberOf(s.ID)); !l.declared(memberOf(s.ID)) || err == nil && h.isOther(s.ID) {
 			lost++
 		}
 	}

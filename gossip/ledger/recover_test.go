@@ -3,9 +3,12 @@ package ledger
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hashicorp/raft"
 
 	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/gossip/holders"
@@ -58,6 +61,20 @@ func (r *testRing) recovers(id string, newest uint64) {
 	}
 }
 
+// voterIs waits until the leader has added a voter with its current log.
+func (r *testRing) voterIs(id string) {
+	r.t.Helper()
+	for range 600 {
+		v := r.get(id).voterNow()
+		if leader := r.get(r.leader()).voterNow(); v != nil && slices.ContainsFunc(leader.servers(), func(s raft.Server) bool { return s.ID == v.id }) {
+			r.settled(id)
+			return
+		}
+		time.Sleep(100 * time.Millisecond) // of the bubble
+	}
+	r.t.Fatalf("voter %s was not added within a minute", id)
+}
+
 func TestLedgerIsRecoveredFromTheOnlyLogLeft(t *testing.T) {
 	withRing(t, three, []string{"d", "e"}, func(t *testing.T, r *testRing) {
 		c := dueNow(1)
@@ -102,6 +119,116 @@ func TestRecoveryIsRefusedWhileAMajorityHasItsLogs(t *testing.T) {
 		refused()
 		r.kill(r.leader()) // it is unknown whether it has lost anything
 		refused()
+	})
+}
+
+// copyLog kills a voter, copies its log, and starts it again.
+func (r *testRing) copyLog(id string) (dir string) {
+	r.t.Helper()
+	r.kill(id)
+	dir = r.t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join(r.dir, id))); err != nil {
+		r.t.Fatal(err)
+	}
+	r.start(id)
+	return dir
+}
+
+// rejected waits until a voter does not run, because its log is an older copy.
+func (r *testRing) rejected(id string) {
+	r.t.Helper()
+	for range 100 {
+		if s := r.get(id).Status(); s.State == "" && strings.Contains(s.Problem, "older copy") {
+			return
+		}
+		time.Sleep(100 * time.Millisecond) // of the bubble
+	}
+	r.t.Fatalf("voter %s was restored: got %+v, want it stopped", id, r.get(id).Status())
+}
+
+// others returns the voters apart from some.
+func others(ids ...string) []string {
+	return slices.DeleteFunc(slices.Clone(three), func(id string) bool { return slices.Contains(ids, id) })
+}
+
+// TestRestoredVoterIsRejected restores one voter after a grant that its copy lacks. The others have
+// been running, have restarted, or are the leader alone, which needs the restored voter for a majority.
+func TestRestoredVoterIsRejected(t *testing.T) {
+	for _, c := range []struct {
+		what string
+		kill func(back, leader string) []string
+		want holders.Grant // until the killed voters start
+	}{
+		{"the others run", func(string, string) []string { return nil }, holders.Refused},
+		{"the others restart", func(back, _ string) []string { return others(back) }, holders.Postponed},
+		{"the leader needs it", func(back, leader string) []string { return others(back, leader) }, holders.Postponed},
+		{"the leader is down", func(_, leader string) []string { return []string{leader} }, holders.Postponed},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			withRing(t, three, []string{"d", "e"}, func(t *testing.T, r *testRing) {
+				back := r.follower()
+				r.settled(back)
+				old, due := r.copyLog(back), dueNow(1)
+				r.want(r.claim("d", due), holders.Granted, "")
+				r.settled(back)
+				time.Sleep(2 * maintainInterval) // of the bubble
+				down := c.kill(back, r.leader())
+				for _, id := range down {
+					r.kill(id)
+				}
+				r.wipe(back, old)
+				r.want(r.claim("e", due), c.want, map[holders.Grant]string{holders.Refused: "d"}[c.want])
+				for _, id := range down {
+					r.start(id)
+				}
+				r.rejected(back)
+				r.kill(back)
+				r.start(back)
+				r.rejected(back)
+				r.want(r.claim("e", due), holders.Refused, "d")
+
+				r.wipe(back, "")
+				r.voterIs(back)
+				r.kill(r.leader()) // the wiped voter is needed now
+				r.want(r.claim("e", due), holders.Refused, "d")
+			})
+		})
+	}
+}
+
+// TestMostVotersAreRestored: the only voter with its log rejects two restored ones. Their logs are
+// removed, and its own one becomes the ledger.
+func TestMostVotersAreRestored(t *testing.T) {
+	withRing(t, three, []string{"d", "e"}, func(t *testing.T, r *testRing) {
+		left := r.follower()
+		old := map[string]string{}
+		for _, id := range others(left) {
+			old[id] = r.copyLog(id)
+		}
+		due := dueNow(1)
+		newest := r.claim("d", due)
+		r.want(newest, holders.Granted, "")
+		r.settled(left)
+		time.Sleep(2 * maintainInterval) // of the bubble
+		for id := range old {
+			r.kill(id)
+		}
+		for id, from := range old {
+			r.wipe(id, from)
+		}
+		for id := range old {
+			r.rejected(id)
+		}
+		r.want(r.claim("e", due), holders.Postponed, "")
+		if err := r.get(left).Recover(t.Context()); err == nil {
+			t.Error("recovered while the others have logs")
+		}
+		for id := range old {
+			r.wipe(id, "")
+		}
+		r.want(r.claim("e", due), holders.Postponed, "")
+		r.recovers(left, newest.Token)
+		r.want(r.claim("e", due), holders.Refused, "")
 	})
 }
 

@@ -39,6 +39,7 @@ type streams struct {
 	link  *link.Link
 	addr  func(member string) (addr string, ok bool)
 	votes func(member string) bool
+	greet func(ctx context.Context, member string) error // before this voter connects to another one
 
 	mu     sync.Mutex
 	closed bool
@@ -46,8 +47,8 @@ type streams struct {
 	served sync.WaitGroup // accepted connections, until raft has closed them
 }
 
-func newStreams(l *Ledger, own raft.ServerID, listener net.Listener, votes func(string) bool) *streams {
-	s := &streams{Listener: listener, own: own, link: l.o.Link, addr: l.o.Addr, votes: votes, open: map[*stream]bool{}}
+func newStreams(l *Ledger, own raft.ServerID, listener net.Listener, votes func(string) bool, greet func(context.Context, string) error) *streams {
+	s := &streams{Listener: listener, own: own, link: l.o.Link, addr: l.o.Addr, votes: votes, greet: greet, open: map[*stream]bool{}}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	return s
 }
@@ -89,6 +90,9 @@ func (s *streams) Dial(to raft.ServerAddress, timeout time.Duration) (net.Conn, 
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, timeout)
 	defer cancel()
+	if err := s.greet(ctx, member); err != nil {
+		return nil, err
+	}
 	c, err := s.link.Dial(ctx, link.Peer{ID: member, Addr: addr}, link.Raft, link.OldRaft)
 	if err != nil {
 		return nil, err
@@ -106,13 +110,14 @@ func (s *streams) Dial(to raft.ServerAddress, timeout time.Duration) (net.Conn, 
 }
 
 // transport delays heartbeats, so that there are fewer, and sends those to all voters together: a wakeup
-// of the daemon costs more than a message. The interval of raft is a tenth to a fifth of the heartbeat
+// of the daemon costs more than a message. It also remembers what other voters have on their disks. The interval of raft is a tenth to a fifth of the heartbeat
 // timeout, and cannot be set.
 type transport struct {
 	*raft.NetworkTransport
 	interval time.Duration // heartbeats begin at its multiples after begun
 	begun    time.Time
 	over     <-chan struct{} // ends a delay
+	disk     *disk.Disk
 }
 
 // AppendEntries is part of raft.Transport. Without entries and positions in the log it is a heartbeat.
@@ -123,7 +128,25 @@ func (t transport) AppendEntries(id raft.ServerID, to raft.ServerAddress, q *raf
 		case <-t.over:
 		}
 	}
-	return t.NetworkTransport.AppendEntries(id, to, q, a)
+	err := t.NetworkTransport.AppendEntries(id, to, q, a)
+	if n := len(q.Entries); err == nil && a.Success && n > 0 && q.Entries[n-1].Term == q.Term {
+		t.remember(id, q.Term, q.Entries[n-1].Index)
+	}
+	return err
+}
+
+// RequestVote is part of raft.Transport.
+func (t transport) RequestVote(id raft.ServerID, to raft.ServerAddress, q *raft.RequestVoteRequest, a *raft.RequestVoteResponse) error {
+	err := t.NetworkTransport.RequestVote(id, to, q, a)
+	if err == nil && a.Granted {
+		t.remember(id, q.Term, 0)
+	}
+	return err
+}
+
+func (t transport) remember(id raft.ServerID, term, index uint64) {
+	member, incarnation, _ := strings.Cut(string(id), ".")
+	t.disk.Remember(member, disk.Progress{Incarnation: incarnation, Term: term, Index: index})
 }
 
 func (s *streams) keep(c *stream) bool {

@@ -35,7 +35,7 @@ func TestStreamsOfTwoVersions(t *testing.T) {
 			network := linktest.New()
 			a, _ := startStreams(t, network, "a", c.have)
 			b, listener := startStreams(t, network, "b", c.have)
-			accepted := newStreams(&Ledger{o: Options{Link: b, Addr: here}}, server("b", log16), listener, func(string) bool { return true })
+			accepted := newStreams(&Ledger{o: Options{Link: b, Addr: here}}, server("b", log16), listener, func(string) bool { return true }, nil)
 			got, end := make(chan error, 1), make(chan error, 1)
 			go func() {
 				conn, err := accepted.Accept()
@@ -52,7 +52,7 @@ func TestStreamsOfTwoVersions(t *testing.T) {
 				}
 				end <- err
 			}()
-			calling := newStreams(&Ledger{o: Options{Link: a, Addr: here}}, server("a", log16), nil, nil)
+			calling := newStreams(&Ledger{o: Options{Link: a, Addr: here}}, server("a", log16), nil, nil, func(context.Context, string) error { return nil })
 			var conn net.Conn
 			var err error
 			if c.old {
@@ -99,7 +99,7 @@ func TestHeartbeatsAreSentTogether(t *testing.T) {
 		time.Sleep(300 * time.Millisecond) // the bubble begins with a whole second, and wall time does not count
 		begun := time.Now()
 		streams := sentTimes{port, make(chan time.Time, 3)}
-		sender := transport{raft.NewNetworkTransport(streams, 1, time.Second, io.Discard), time.Second, begun, nil}
+		sender := transport{raft.NewNetworkTransport(streams, 1, time.Second, io.Discard), time.Second, begun, nil, nil}
 		for _, id := range []raft.ServerID{"b", "c", "d"} {
 			go sender.AppendEntries(id, raft.ServerAddress(id), &raft.AppendEntriesRequest{}, &raft.AppendEntriesResponse{})
 			time.Sleep(100 * time.Millisecond) // of the bubble

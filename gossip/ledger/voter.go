@@ -96,8 +96,11 @@ func (v *voter) start() error {
 	}
 	v.id = server(l.o.ID, v.disk.Incarnation)
 	v.machine = &machine{fail: v.fail, grants: newGrants()}
-	v.streams = newStreams(l, v.id, listener, v.isVoter)
-	v.transport = transport{interval: v.beat * 2 / 5, begun: time.Now(), over: v.streams.ctx.Done()}
+	v.streams = newStreams(l, v.id, listener, v.isVoter, func(ctx context.Context, member string) error {
+		_, err := v.requestHello(ctx, member)
+		return err
+	})
+	v.transport = transport{interval: v.beat * 2 / 5, begun: time.Now(), over: v.streams.ctx.Done(), disk: v.disk}
 	v.transport.NetworkTransport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: v.streams, MaxPool: 2, Timeout: rpcBeats * v.beat, Logger: logger, MsgpackUseNewTimeFormat: true,
 		// Without pipelines: if one ends while raft writes to it, the write blocks for ever.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -22,6 +23,8 @@ type hello struct {
 	incarnation string   // the name of its log
 	fresh       bool     // the log is empty, and the voter has not voted
 	voters      []string // according to its configuration, by ID
+	own         disk.Progress
+	yours       disk.Progress // what it remembers of the voter that sent the hello
 }
 
 func (h hello) encode() []byte {
@@ -30,7 +33,7 @@ func (h hello) encode() []byte {
 	for _, v := range h.voters {
 		b = wire.AppendText(b, v)
 	}
-	return b
+	return h.yours.AppendTo(h.own.AppendTo(b))
 }
 
 // decodeHello reads what encode wrote. It ignores additional bytes, which later versions may write.
@@ -41,32 +44,76 @@ func decodeHello(b []byte) (hello, error) {
 	for range r.Count(mostVoters, 1) {
 		h.voters = append(h.voters, r.Member())
 	}
+	h.own, h.yours = disk.ReadProgress(r), disk.ReadProgress(r)
 	return h, r.Err()
 }
 
-// serveHello answers a hello.
-func (l *Ledger) serveHello(context.Context, string, []byte) ([]byte, error) {
+// serveHello answers a hello, which contains what a voter remembers of this one.
+func (l *Ledger) serveHello(_ context.Context, peer string, body []byte) ([]byte, error) {
 	v := l.voterNow()
 	if v == nil {
 		return nil, errStopped
 	}
-	return v.hello().encode(), nil
+	if v.isVoter(peer) {
+		if err := v.checkRestored(peer, disk.ReadProgress(wire.NewReader(body))); err != nil {
+			return nil, err
+		}
+	}
+	h := v.hello()
+	h.yours = v.disk.Remembered(peer)
+	return h.encode(), nil
 }
 
 func (v *voter) hello() hello {
 	r := v.raft.Load()
-	return hello{v.disk.Incarnation, r.LastIndex() == 0 && r.CurrentTerm() == 0, v.ledger.voterList()}
+	return hello{
+		incarnation: v.disk.Incarnation, fresh: r.LastIndex() == 0 && r.CurrentTerm() == 0, voters: v.ledger.voterList(),
+		own: v.progress(r),
+	}
 }
 
-// requestHello returns the description of a voter.
-func (l *Ledger) requestHello(ctx context.Context, member string) (hello, error) {
+func (v *voter) progress(r *raft.Raft) disk.Progress {
+	stats := r.Stats()
+	number := func(name string) uint64 {
+		n, _ := strconv.ParseUint(stats[name], 10, 64) // raft formats a number
+		return n
+	}
+	p := disk.Progress{Incarnation: v.disk.Incarnation, Term: number("term")}
+	for _, last := range []string{"last_log_", "last_snapshot_"} {
+		if number(last+"term") == p.Term {
+			p.Index = max(p.Index, number(last+"index"))
+		}
+	}
+	return p
+}
+
+// checkRestored stops this voter for good if another one has seen it with a greater progress.
+func (v *voter) checkRestored(by string, seen disk.Progress) error {
+	r := v.raft.Load()
+	if r == nil {
+		return errStopped // raft is about to start
+	}
+	own := v.progress(r)
+	if seen.Incarnation != own.Incarnation || !own.Before(seen) {
+		return nil
+	}
+	err := v.disk.Reject(fmt.Sprintf("the log is an older copy: it is at term %d, entry %d, but voter %s has seen it at term %d, entry %d; stop cronring, remove %s, start cronring, and see RECOVERY in cronring-ring-setup(7)",
+		own.Term, own.Index, by, seen.Term, seen.Index, v.ledger.o.Dir))
+	v.fail(err)
+	return err
+}
+
+// requestHello returns the description of a voter, and remembers its progress. It fails if the log
+// of either voter is an older copy.
+func (v *voter) requestHello(ctx context.Context, member string) (hello, error) {
+	l := v.ledger
 	addr, ok := l.o.Addr(member)
 	if !ok {
 		return hello{}, fmt.Errorf("voter %s is not in the ring now", member)
 	}
 	ctx, cancel := context.WithTimeout(ctx, helloTime)
 	defer cancel()
-	b, err := l.o.Link.Ask(ctx, link.Peer{ID: member, Addr: addr}, verbHello, nil)
+	b, err := l.o.Link.Ask(ctx, link.Peer{ID: member, Addr: addr}, verbHello, v.disk.Remembered(member).AppendTo(nil))
 	if err != nil {
 		return hello{}, err
 	}
@@ -74,7 +121,8 @@ func (l *Ledger) requestHello(ctx context.Context, member string) (hello, error)
 	if err != nil {
 		return hello{}, fmt.Errorf("read hello of voter %s: %w", member, err)
 	}
-	return h, nil
+	v.disk.Remember(member, h.own)
+	return h, v.checkRestored(member, h.yours)
 }
 
 // maintainVoters makes the next step towards the declared voters, of which hellos has those that

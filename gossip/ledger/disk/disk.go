@@ -41,12 +41,17 @@ type Disk struct {
 	*wal.WAL
 	Incarnation string
 	fail        func(error)
+
+	mu    sync.Mutex
+	peers map[string]Progress // by member
 }
 
 // Keys of values beside the votes.
 const (
 	incarnationKey = "cronring incarnation" // the name of the log
 	markKey        = "cronring mark"        // the index of an entry in the log, see Mark
+	peersKey       = "cronring peers"       // the Progress of other voters
+	rejectedKey    = "cronring rejected"    // why the log must not be used again, see Reject
 )
 
 // Open opens the log in a directory, or creates one.
@@ -62,6 +67,12 @@ func Open(dir string, log hclog.Logger, fail func(error)) (*Disk, error) {
 	err = d.name()
 	if err == nil {
 		err = d.checkMark()
+	}
+	if err == nil {
+		err = d.checkRejected()
+	}
+	if err == nil {
+		err = d.readPeers()
 	}
 	if err != nil {
 		w.Close()
@@ -92,11 +103,14 @@ func (d *Disk) name() error {
 
 // Mark stores the index of the last entry. A damaged end of the log looks like an entry that
 // was being written when the host stopped, and is removed. The mark shows that entries are
-// missing on which the other voters rely.
+// missing on which the other voters rely. Mark also stores the progress of these.
 func (d *Disk) Mark() {
 	last, err := d.WAL.LastIndex()
 	if err == nil {
 		err = d.SetMark(last)
+	}
+	if err == nil {
+		err = d.writePeers()
 	}
 	if err != nil {
 		d.fail(fmt.Errorf("write ledger: %w", err))
@@ -118,6 +132,19 @@ func (d *Disk) checkMark() error {
 	last, err := d.WAL.LastIndex()
 	if err == nil && last < mark {
 		err = fmt.Errorf("the log ends with entry %d, but had entry %d", last, mark)
+	}
+	return err
+}
+
+// Reject prevents the log from being opened again, and returns the reason as an error.
+func (d *Disk) Reject(why string) error {
+	return errors.Join(errors.New(why), d.WAL.Set([]byte(rejectedKey), []byte(why)))
+}
+
+func (d *Disk) checkRejected() error {
+	why, err := d.WAL.Get([]byte(rejectedKey))
+	if err == nil && len(why) > 0 {
+		err = errors.New(string(why))
 	}
 	return err
 }
