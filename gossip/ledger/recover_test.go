@@ -234,7 +234,7 @@ func TestMostVotersAreRestored(t *testing.T) {
 
 // A voter whose disk was restored from an older copy, and a voter that was down meanwhile, are a
 // majority that lacks some grants: they grant nothing.
-func TestVoterPutBackToAnOlderCopyIsRejected(t *testing.T) {
+func TestMajorityWithoutSomeGrantsGrantsNothing(t *testing.T) {
 	withRing(t, three, []string{"d", "e"}, func(t *testing.T, r *testRing) {
 		r.want(r.claim("d", dueNow(1)), holders.Granted, "")
 		down := r.follower()
