@@ -113,6 +113,16 @@ func checkAnswer(t *testing.T, b []byte) {
 	}
 }
 
+// TestHelloOfAnOlderVersion: it ends before the progress of the voters.
+func TestHelloOfAnOlderVersion(t *testing.T) {
+	want := hello{incarnation: log16, fresh: true, voters: three}
+	b := want.encode()
+	got, err := decodeHello(b[:len(b)-2*len(disk.Progress{}.AppendTo(nil))])
+	if d := cmp.Diff(want, got, unexported); d != "" || err != nil {
+		t.Error(err, d)
+	}
+}
+
 func checkHello(t *testing.T, b []byte) {
 	h, err := decodeHello(b)
 	if err != nil {
