@@ -11,15 +11,15 @@ import (
 	"github.com/cronring/cronring/gossip/holders"
 )
 
-// Claims is what the loop's goroutine alone uses of this host's part in the ring: it decides which
-// member runs an occurrence. On a host in no ring it is nil: then Step steps the engine alone, and Take
-// does nothing.
+// Claims decide which member runs an occurrence. They belong to the loop's goroutine. On a host in no
+// ring they are nil: then Step steps the engine alone, Take does nothing, and there is nothing to
+// Receive.
 type Claims struct {
 	member *Member
 	ring   *claims.Ring
 }
 
-// NewClaims returns the claims of a member, which may be nil.
+// NewClaims returns the claims of a member, which is nil on a host in no ring.
 func NewClaims(r *Member) *Claims {
 	if r == nil {
 		return nil

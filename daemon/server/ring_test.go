@@ -111,9 +111,6 @@ func TestHistoryOfAllNodesLeavesOutWhoCannotBeAsked(t *testing.T) {
 }
 
 func TestMembersAnswersAreBounded(t *testing.T) {
-	w := newWorld(t, "0 0 1 1 * true\n")
-	w.ring = ringOfThree()
-	client := w.client()
 	for name, c := range map[string]struct {
 		status int
 		text   string
@@ -125,8 +122,10 @@ func TestMembersAnswersAreBounded(t *testing.T) {
 		"no words":   {http.StatusTeapot, "{}", "db-02: cannot be answered"},
 		"no history": {http.StatusOK, `{"v":1}`, ""},
 	} {
+		w := newWorld(t, "0 0 1 1 * true\n")
+		w.ring = ringOfThree()
 		w.ring.answer = func(string, string) (int, string, error) { return c.status, c.text, nil }
-		_, err := client.History(t.Context(), api.Filter{Node: "db-02"})
+		_, err := w.client().History(t.Context(), api.Filter{Node: "db-02"})
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
