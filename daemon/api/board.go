@@ -24,7 +24,8 @@ type BoardUpdate struct {
 	Complete bool      // every job has been sent
 }
 
-// Row is a job on the board: as Status describes it, in one line.
+// Row is a job on the board: what a line shows of its job.Status. A Status is several times as large,
+// and the history must be read for its Last.
 type Row struct {
 	Job       job.ID
 	User      string
@@ -37,7 +38,7 @@ type Row struct {
 	Contact   string // whom to ask about it: owner=
 	State     job.State
 	Protected bool          // a person is asked twice before it is changed
-	Fixed     bool          // the account may not change its entry: see Status.Denied
+	Fixed     bool          // the reader may not change its entry: see Status.Denied
 	Paused    bool          // a user paused it, whatever its state
 	Acked     bool          // the newest run failed, and a person has seen it
 	Next      time.Time     // zero: nothing planned
@@ -52,6 +53,38 @@ type Row struct {
 	Streak    int           // occurrences in a row that failed
 	HeldUntil time.Time     // zero: not held, or without an end
 	Why       string        // one line: what it is held, late or waiting for
+}
+
+// NewRow returns the row of a job, without Fixed.
+func NewRow(s *job.Status) Row {
+	j := &s.Job
+	r := Row{
+		Job: j.ID, User: j.User, Crontab: j.Crontab, Line: j.Line, Schedule: job.OneLine(j.StartsOn()), Zone: j.Zone, Command: job.OneLine(j.Command),
+		Labels: job.OneLine(j.Options["labels"]), Contact: job.OneLine(j.Options["owner"]), Protected: j.Options["protect"] == "yes",
+		State: s.State, Paused: s.Hold != nil, Acked: s.Ack != nil, Next: s.Next.UTC(), Node: s.Node, Live: len(s.Running),
+		Streak: s.Streak, Why: job.OneLine(s.Why),
+	}
+	if s.Elsewhere != nil {
+		r.Elsewhere = s.Elsewhere.Node
+	}
+	if s.Hold != nil {
+		r.HeldUntil = s.Hold.Until.UTC()
+	}
+	for k := range s.Running {
+		if began := s.Running[k].Started.UTC(); !began.IsZero() && (r.Began.IsZero() || began.Before(r.Began)) {
+			r.Began = began
+		}
+	}
+	if l := s.Last; l != nil {
+		r.LastRun, r.Last = l.ID, l.Ended.UTC()
+		if !l.Started.IsZero() {
+			r.Last, r.Took = l.Started.UTC(), l.Ended.Sub(l.Started)
+		}
+		if l.Failed() {
+			r.Ending = job.OneLine(l.Ending())
+		}
+	}
+	return r
 }
 
 // FollowsEnd reports whether the next occurrence is due after the end of a live run, by delay=.

@@ -1,7 +1,7 @@
 package job
 
 import (
-	"slices"
+	"cmp"
 	"strings"
 	"time"
 )
@@ -29,34 +29,31 @@ type Job struct {
 // furtherKeys are the options that StartsOn adds to time fields.
 var furtherKeys = []string{"sec", "day", "year", "weeks", "calendar", "except", "shift", "window", "blackout", "outside"}
 
-// StartsOn returns what starts a job, as written: its time fields with the seconds and the limits
-// to some days that options add to them, or the option that replaces them. option returns the text
-// of an option, or "".
-func StartsOn(schedule string, option func(key string) string) string {
+// StartsOn returns what starts the job, as written: its time fields with the seconds and the limits
+// to some days that options add to them, or the option that replaces them.
+func (j *Job) StartsOn() string {
 	said := func(key string) string {
-		if value := option(key); value != "" {
-			return key + "=" + value
+		if value := j.Options[key]; value != "" {
+			return " " + key + "=" + value
 		}
 		return ""
 	}
-	for _, key := range []string{"on", "at"} {
-		if text := said(key); text != "" {
-			return text
-		}
+	if text := cmp.Or(said("on"), said("at")); text != "" {
+		return text[1:]
 	}
-	if option("trigger") == "manual" && option("every") == "" {
+	if j.Options["trigger"] == "manual" && j.Options["every"] == "" {
 		return "by hand"
 	}
-	words := []string{schedule}
-	if text := said("delay"); text != "" {
-		words = []string{text}
-	} else if text := said("every"); text != "" {
-		words = []string{text, said("phase")}
+	text := j.Schedule
+	if delay := said("delay"); delay != "" {
+		text = delay
+	} else if every := said("every"); every != "" {
+		text = every + said("phase")
 	}
 	for _, key := range furtherKeys {
-		words = append(words, said(key))
+		text += said(key)
 	}
-	return strings.Join(slices.DeleteFunc(words, func(word string) bool { return word == "" }), " ")
+	return strings.TrimPrefix(text, " ")
 }
 
 // AfterEnd returns when the next occurrence of a job is due that has delay= and a live run, such as
@@ -85,7 +82,9 @@ type Status struct {
 	Running []Run     `json:"running,omitempty"`       // oldest first; queued and waiting runs too
 	Last    *Run      `json:"last,omitempty"`          // newest ended run
 	Recent  []Run     `json:"recent,omitempty"`        // only in the answer about a single job: newest first, beginning with Last
+	Streak  int       `json:"streak,omitempty"`        // occurrences in a row that failed
 	Problem string    `json:"problem,omitempty"`       // the warning of max-late=, max-run= or expect=
+	Why     string    `json:"why,omitempty"`           // why it is late, waiting, held or paused
 	Ack     *Ack      `json:"ack,omitempty"`           // Last failed, and a user has acknowledged that
 
 	Elsewhere *Elsewhere `json:"elsewhere,omitempty"` // another member of the ring took a later occurrence than Last

@@ -18,7 +18,8 @@ func TestStartsOnSaysTheWholeSchedule(t *testing.T) {
 		{map[string]string{"on": "job:etl", "every": "7m"}, "on=job:etl", "on=job:etl"},
 		{map[string]string{"trigger": "manual"}, "by hand", "by hand"},
 	} {
-		got := StartsOn("*/5 * * * *", func(key string) string { return tc.options[key] })
+		j := Job{Schedule: "*/5 * * * *", Options: tc.options}
+		got := j.StartsOn()
 		if got != tc.want || FieldsOf(got) != tc.fields {
 			t.Errorf("%v: got %q and fields %q, want %q and %q", tc.options, got, FieldsOf(got), tc.want, tc.fields)
 		}

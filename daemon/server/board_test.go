@@ -120,25 +120,16 @@ func (r *reader) check(when string) {
 			r.t.Errorf("%s: %s: the newest ended run is %+v, want the first of %+v", when, st.Job.ID, st.Last, ended)
 		}
 		states[st.State]++
-		row := r.w.rowOf(st)
+		row := api.NewRow(&st.Status)
 		row.Fixed = !c.Peer.Admin
 		want[st.Job.ID] = row
 	}
-	if diff := cmp.Diff(want, forgetWhy(r.rows)); diff != "" {
+	if diff := cmp.Diff(want, r.rows); diff != "" {
 		r.t.Fatalf("%s, board of %s (-list +board):\n%s", when, c.Peer, diff)
 	}
 	if r.head == nil || !maps.Equal(r.head.States, states) || r.head.Jobs != len(jobs) {
 		r.t.Fatalf("%s, board of %s: head %+v, want %d jobs with %v", when, c.Peer, r.head, len(jobs), states)
 	}
-}
-
-func forgetWhy(rows map[job.ID]api.Row) map[job.ID]api.Row {
-	plain := maps.Clone(rows)
-	for id, row := range plain {
-		row.Why = ""
-		plain[id] = row
-	}
-	return plain
 }
 
 // recent returns the newest runs of a job as its page shows them.
@@ -149,35 +140,6 @@ func (w *world) recent(s *Server, uid uint32, id job.ID) []job.Run {
 		w.t.Fatalf("job %s: status %d, %s", id, status, text)
 	}
 	return answer.Recent
-}
-
-// rowOf is the row that a job of a list ought to have.
-func (w *world) rowOf(st jobstate.Numbered) api.Row {
-	j := st.Job
-	r := api.Row{
-		Job: j.ID, User: j.User, Crontab: j.Crontab, Line: j.Line, Zone: j.Zone, Command: j.Command, State: st.State,
-		Schedule:  job.StartsOn(j.Schedule, func(key string) string { return j.Options[key] }),
-		Protected: j.Options["protect"] == "yes", Labels: j.Options["labels"], Contact: j.Options["owner"], Paused: st.Hold != nil, Acked: st.Ack != nil, Next: st.Next, Live: len(st.Running),
-		Streak: w.Summary(j.ID, j.User).Bad,
-	}
-	for _, run := range st.Running {
-		if !run.Started.IsZero() && (r.Began.IsZero() || run.Started.Before(r.Began)) {
-			r.Began = run.Started
-		}
-	}
-	if l := st.Last; l != nil {
-		r.LastRun, r.Last = l.ID, l.Ended
-		if !l.Started.IsZero() {
-			r.Last, r.Took = l.Started, l.Ended.Sub(l.Started)
-		}
-		if l.Failed() {
-			r.Ending = l.Ending()
-		}
-	}
-	if st.Hold != nil {
-		r.HeldUntil = st.Hold.Until
-	}
-	return r
 }
 
 // call returns the request of a user.

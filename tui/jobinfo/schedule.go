@@ -23,7 +23,7 @@ var shaping = []string{"dst", "sec", "from", "until", "count", "day", "year", "w
 // schedule. s is nil if the job does not run by the clock, or if the result disagrees
 // with the occurrences that the daemon reported.
 func ReadSchedule(j *api.Job, zone *timetable.Zone) (spec string, s cron.Schedule) {
-	spec = job.FieldsOf(job.StartsOn(j.Job.Schedule, func(key string) string { return j.Job.Options[key] }))
+	spec = job.FieldsOf(j.Job.StartsOn())
 	switch {
 	case j.Job.Options["calendar"] != "" || j.Job.Options["except"] != "":
 		return spec, nil // the dates are not known here

@@ -222,7 +222,7 @@ func jobsNext(ctx context.Context, a *cli.App, q api.ComingQuery, loc *time.Loca
 		if err != nil {
 			return coming{}, err
 		}
-		c.Schedule, c.Zone, c.Meaning, c.Diagnostics = cli.ScheduleText(&j.Job), j.Job.Zone, j.Meaning, j.Diagnostics
+		c.Schedule, c.Zone, c.Meaning, c.Diagnostics = j.Job.StartsOn(), j.Job.Zone, j.Meaning, j.Diagnostics
 		c.follows = j.Job.Options["delay"] != "" && len(j.Running) > 0
 	}
 	for i, r := range found.Runs {

@@ -137,7 +137,7 @@ func readCrontabs(a *cli.App, names []string, f cli.FormatFlags, loc *time.Locat
 func newSimulated(at time.Time, s effect.Start, loc *time.Location) simulated {
 	return simulated{
 		Due: s.Run.Due.UTC(), At: at.UTC(), Local: s.Run.Due.In(loc), Crontab: s.Job.Crontab, Line: s.Job.Line, Command: s.Job.Command,
-		User: s.Job.User, Job: s.Job.ID, Schedule: cli.ScheduleText(&s.Job), Trigger: s.Run.Trigger, Attempt: s.Run.Attempt,
+		User: s.Job.User, Job: s.Job.ID, Schedule: s.Job.StartsOn(), Trigger: s.Run.Trigger, Attempt: s.Run.Attempt,
 	}
 }
 

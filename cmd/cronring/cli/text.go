@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/cronring/cronring/daemon/display"
-	"github.com/cronring/cronring/daemon/job"
 )
 
 // Sign chooses between a sign and its ASCII form, by CRONRING_GLYPHS or else by
@@ -77,10 +76,4 @@ func FirstOnly(i int, name string) string {
 		return ""
 	}
 	return name
-}
-
-// ScheduleText returns a job's schedule as written: the time fields, or the option that
-// replaces them.
-func ScheduleText(j *job.Job) string {
-	return job.StartsOn(j.Schedule, func(key string) string { return j.Options[key] })
 }

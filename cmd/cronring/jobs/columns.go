@@ -35,7 +35,7 @@ var jobColumns = []column{
 	{"state", func(r *jobRow) string { return string(r.State) }, (*jobRow).stateCell,
 		func(one, other *job.Status) int { return cmp.Compare(one.State.Severity(), other.State.Severity()) }},
 	{"job", func(r *jobRow) string { return string(r.Job.ID) }, nil, nil},
-	{"schedule", func(r *jobRow) string { return cli.ScheduleText(&r.Job) }, nil, nil},
+	{"schedule", func(r *jobRow) string { return r.Job.StartsOn() }, nil, nil},
 	{"next", func(r *jobRow) string { return cli.FormatPlain(r.Next, r.loc) }, (*jobRow).nextCell,
 		func(one, other *job.Status) int { return soonest(one.Next, other.Next) }},
 	{"last", (*jobRow).began, (*jobRow).lastCell,

@@ -48,7 +48,7 @@ func printJob(a *cli.App, j api.Job, loc *time.Location) {
 	a.Printf("%s  %s\n", display.Text(string(j.Job.ID)), a.Paint(look.Tone, cli.StateSign(j.State)+" "+string(j.State)))
 	a.PrintField("about", j.Job.Options["desc"])
 	a.PrintField("ask", j.Job.Options["owner"])
-	a.PrintField("schedule", cli.ScheduleText(&j.Job)+"   "+j.Meaning)
+	a.PrintField("schedule", j.Job.StartsOn()+"   "+j.Meaning)
 	a.PrintField("zone", j.Job.Zone)
 	a.PrintField("source", fmt.Sprintf("%s:%d", j.Job.Crontab, j.Job.Line))
 	a.PrintField("user", j.Job.User)

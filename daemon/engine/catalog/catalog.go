@@ -202,18 +202,27 @@ func (c *Catalog) Options(i int) *option.Options {
 }
 
 // Job describes a job as its records and clients show it.
-func (c *Catalog) Job(i int) job.Job { return describe(c.ID(i), c.Entry(i), c.Options(i)) }
+func (c *Catalog) Job(i int) job.Job { return withInput(c.Brief(i), c.Entry(i)) }
+
+// Brief returns the description of job i without the input of its command, Stdin and Env, which
+// users can make large.
+func (c *Catalog) Brief(i int) job.Job { return describe(c.ID(i), c.Entry(i), c.Options(i)) }
 
 // Describe returns the description of the job with an ID and an entry. It is for callers
 // that keep the entry of a run instead of its description, because the entry takes less
 // memory.
-func Describe(id job.ID, e *crontab.Entry) job.Job { return describe(id, e, e.Options()) }
+func Describe(id job.ID, e *crontab.Entry) job.Job { return withInput(describe(id, e, e.Options()), e) }
+
+func withInput(j job.Job, e *crontab.Entry) job.Job {
+	j.Stdin, _ = e.Stdin()
+	j.Env = e.Env()
+	return j
+}
 
 func describe(id job.ID, e *crontab.Entry, o *option.Options) job.Job {
-	stdin, _ := e.Stdin()
 	j := job.Job{
 		ID: id, Crontab: e.File().Name, Line: e.Line(), User: e.User(),
-		Schedule: e.Spec(), Zone: e.Zone().String(), Command: e.Command(), Stdin: stdin, Dir: e.Dir(), Env: e.Env(),
+		Schedule: e.Spec(), Zone: e.Zone().String(), Command: e.Command(), Dir: e.Dir(),
 		Disabled: !o.Enabled, Held: o.Held, Degraded: o.Degraded,
 	}
 	if o.Shards > 1 {

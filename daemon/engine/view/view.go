@@ -118,9 +118,14 @@ func (v *View) Len() int { return v.jobs.Len() }
 // ID returns the ID of job i.
 func (v *View) ID(i int) job.ID { return v.jobs.ID(i) }
 
-// Job returns job i. It is also held while nothing may start for its user.
-func (v *View) Job(i int) job.Job {
-	j := v.jobs.Job(i)
+// Job returns job i.
+func (v *View) Job(i int) job.Job { return v.held(v.jobs.Job(i)) }
+
+// Brief returns job i without the input of its command; see catalog.Catalog.Brief.
+func (v *View) Brief(i int) job.Job { return v.held(v.jobs.Brief(i)) }
+
+// held returns a job that is also held while nothing may start for its user.
+func (v *View) held(j job.Job) job.Job {
 	if b, barred := v.barred[j.User]; barred && j.Held == "" {
 		j.Held = b.Detail
 	}

@@ -1,6 +1,8 @@
 package jobstate
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/cronring/cronring/daemon/engine/view"
@@ -11,69 +13,66 @@ import (
 // Look reads the conditions of jobs, as a user sees them at one moment.
 type Look struct {
 	memory *memory
-	names  *Numbering
 	View   *view.View
 	Now    time.Time
 	Peer   call.Peer
-	pasts  []Past
-	Live   map[int][]*job.Run // live runs that the reader sees
-	marked map[int]bool       // jobs that a pause or a trouble is known of; nil: any may be one
 	Where  *Whereabouts
+	pasts  []Past
+	live   map[int][]job.Run // live runs that the user sees, by job, oldest first
+	marked map[int]bool      // jobs that may have a pause, a problem or an acknowledgement; nil: any may have one
 }
 
-// Look returns one for some jobs, or for all if slots is nil. The view must have the same jobs as
-// names.
-func (s *Jobs) Look(names *Numbering, view *view.View, now time.Time, peer call.Peer, slots []int) *Look {
-	p := &Look{
-		memory: s.memory, names: names, View: view, Now: now, Peer: peer, Live: map[int][]*job.Run{}, Where: s.Whereabouts(view),
+// Look returns what the caller sees of some jobs, or of all if slots is nil.
+func (s *Jobs) Look(c *call.Call, slots []int) *Look {
+	p := &Look{memory: s.memory, View: c.View, Now: c.Now, Peer: c.Peer, Where: s.Whereabouts(c.View), live: map[int][]job.Run{}}
+	wanted := make([]bool, c.View.Len())
+	for _, slot := range slots {
+		wanted[slot] = true
 	}
-	var wanted map[int]bool
 	if slots == nil {
 		p.marked = map[int]bool{}
-		for _, id := range view.Marked() {
-			if slot, ok := p.names.View.Find(id); ok {
+		for _, id := range c.View.Marked() {
+			if slot, ok := c.View.Find(id); ok {
 				p.marked[slot] = true
 			}
 		}
-	} else {
-		wanted = make(map[int]bool, len(slots))
-		for _, slot := range slots {
-			wanted[slot] = true
-		}
 	}
-	view.EachRun(func(r *job.Run) {
-		if slot, ok := p.names.View.Find(r.Job); ok && (wanted == nil || wanted[slot]) && p.Peer.MayOf(call.View, view, r.Job, r.User) {
-			p.Live[slot] = append(p.Live[slot], r)
+	c.View.EachRun(func(r *job.Run) {
+		if slot, ok := c.View.Find(r.Job); ok && (slots == nil || wanted[slot]) && c.SeesRun(*r) {
+			p.live[slot] = append(p.live[slot], *r)
 		}
 	})
+	for _, runs := range p.live {
+		slices.SortFunc(runs, func(a, b job.Run) int { return cmp.Compare(a.ID, b.ID) })
+	}
 	return p
 }
 
-// Sees reports whether the user sees a job.
-func (p *Look) Sees(i int) bool { return p.Peer.Admin || p.Peer.May(call.View, p.View.Entry(i)) }
-
-// Read reads the past of jobs, valid until the next call.
-func (p *Look) Read(slots []int) (pasts []Past, ok bool) {
-	p.pasts, ok = p.memory.read(p.pasts[:0], p.names, slots, p.Peer.Admin)
+// Read reads the past of jobs, valid until the next call. ok is false if the numbers are no longer
+// valid.
+func (p *Look) Read(names *Numbering, slots []int) (pasts []Past, ok bool) {
+	p.pasts, ok = p.memory.read(p.pasts[:0], names, slots, p.Peer.Admin)
 	return p.pasts, ok
 }
 
 // Condition returns the condition of a job and the reasons for it.
 func (p *Look) Condition(slot int, l *Past) (Condition, Attention) {
 	c, s := conditionOf(p.View, slot, &l.lastRun, p.Where, p.marked == nil || p.marked[slot])
-	for _, r := range p.Live[slot] {
-		c.add(p.View, slot, r, p.Now)
+	for k := range p.live[slot] {
+		c.add(p.View, slot, &p.live[slot][k], p.Now)
 	}
 	return c, s
 }
 
-// Waiting is the oldest live run of a job that has no process, or nil.
-func (p *Look) Waiting(slot int) *job.Run {
-	var oldest *job.Run
-	for _, r := range p.Live[slot] {
-		if r.State != job.RunRunning && (oldest == nil || r.ID < oldest.ID) {
-			oldest = r
-		}
+// Status returns the status of job j, whose number is slot. last is its newest ended run, and l what
+// the memory has of that.
+func (p *Look) Status(slot int, j job.Job, l *Past, last *job.Run) job.Status {
+	c, s := p.Condition(slot, l)
+	st := job.Status{
+		Job: j, State: c.State(), Next: p.View.Next(slot, p.Now), Hold: s.Hold, Planned: p.View.PlannedPause(slot),
+		Running: p.live[slot], Last: last, Streak: int(l.Streak), Problem: s.Problem, Ack: s.Ack, Elsewhere: s.Away,
 	}
-	return oldest
+	st.Node = p.Where.Of(slot, st.Next)
+	st.Why = s.why(c, st.Running)
+	return st
 }

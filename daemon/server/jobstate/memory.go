@@ -205,6 +205,11 @@ type Past struct {
 	Ending string // how it failed
 }
 
+// Last returns the run with its number and times only.
+func (p *Past) Last() job.Run {
+	return job.Run{ID: p.Run, Started: TimeOf(p.Began), Ended: TimeOf(p.Ended)}
+}
+
 // read appends what an admin, or else their account, may know of some jobs,
 // unless the numbers are no longer good.
 func (m *memory) read(to []Past, names *Numbering, slots []int, admin bool) (all []Past, ok bool) {
@@ -230,21 +235,20 @@ func (k *pastCache) pastFor(slot int, admin bool) Past {
 	return p
 }
 
-// newest returns the newest ended run of each job as an admin, or else its account,
-// may know it.
-func (m *memory) newest(ctx context.Context, ids []job.ID, admin bool) ([]lastRun, error) {
+// newest returns the past of some jobs as an admin, or else their account, may know it.
+func (m *memory) newest(ctx context.Context, ids []job.ID, admin bool) ([]Past, error) {
 	if _, err := m.Follow(ctx); err != nil {
 		return nil, err
 	}
-	lasts := make([]lastRun, len(ids))
+	pasts := make([]Past, len(ids))
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for k, id := range ids {
 		if slot, ok := m.names.View.Find(id); ok {
-			lasts[k] = m.pastFor(slot, admin).lastRun
+			pasts[k] = m.pastFor(slot, admin)
 		}
 	}
-	return lasts, nil
+	return pasts, nil
 }
 
 // Ended returns the number of runs whose end was received.

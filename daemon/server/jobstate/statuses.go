@@ -59,19 +59,16 @@ type State struct {
 // describe the jobs. An error is the last item.
 func (s *Jobs) States(ctx context.Context, c *call.Call, jobs []int) iter.Seq2[State, error] {
 	return func(yield func(State, error) bool) {
-		live, where := c.LiveByJob(), s.Whereabouts(c.View)
+		look := s.Look(c, jobs)
 		for page := range slices.Chunk(jobs, statesPage) {
 			ids := c.IDs(page)
-			lasts, err := s.newest(ctx, ids, c.Peer.Admin)
+			pasts, err := s.newest(ctx, ids, c.Peer.Admin)
 			if err != nil {
 				yield(State{}, err)
 				return
 			}
 			for k, i := range page {
-				p, _ := conditionOf(c.View, i, &lasts[k], where, true)
-				for r := range live[ids[k]] {
-					p.add(c.View, i, &live[ids[k]][r], c.Now)
-				}
+				p, _ := look.Condition(i, &pasts[k])
 				if !yield(State{Condition: p, Number: i, ID: ids[k]}, nil) {
 					return
 				}
@@ -83,16 +80,15 @@ func (s *Jobs) States(ctx context.Context, c *call.Call, jobs []int) iter.Seq2[S
 // Statuses yields the status of jobs, in the order given. An error is the last item.
 func (s *Jobs) Statuses(ctx context.Context, c *call.Call, jobs []int) iter.Seq2[Numbered, error] {
 	return func(yield func(Numbered, error) bool) {
-		live, where := c.LiveByJob(), s.Whereabouts(c.View)
+		look := s.Look(c, jobs)
 		for page := range slices.Chunk(jobs, statusPage) {
-			lasts, known, err := s.lastRuns(ctx, c, page)
+			lasts, pasts, err := s.lastRuns(ctx, c, page)
 			if err != nil {
 				yield(Numbered{}, fmt.Errorf("read history: %w", err))
 				return
 			}
 			for k, i := range page {
-				j := c.View.Job(i)
-				if !yield(statusOf(c, i, j, live[j.ID], lasts[k], &known[k], where), nil) {
+				if !yield(Numbered{look.Status(i, c.View.Job(i), &pasts[k], lasts[k]), i}, nil) {
 					return
 				}
 			}
@@ -102,14 +98,14 @@ func (s *Jobs) Statuses(ctx context.Context, c *call.Call, jobs []int) iter.Seq2
 
 // lastRuns returns the newest ended run that the caller sees of each job, or nil, and what the
 // memory has of it.
-func (s *Jobs) lastRuns(ctx context.Context, c *call.Call, jobs []int) (lasts []*job.Run, known []lastRun, err error) {
-	if known, err = s.newest(ctx, c.IDs(jobs), c.Peer.Admin); err != nil {
+func (s *Jobs) lastRuns(ctx context.Context, c *call.Call, jobs []int) (lasts []*job.Run, pasts []Past, err error) {
+	if pasts, err = s.newest(ctx, c.IDs(jobs), c.Peer.Admin); err != nil {
 		return nil, nil, err
 	}
 	places := make(map[job.RunID]int, len(jobs))
 	numbers := make([]job.RunID, 0, len(jobs))
-	for k := range known {
-		if id := known[k].Run; id != 0 {
+	for k := range pasts {
+		if id := pasts[k].Run; id != 0 {
 			places[id], numbers = k, append(numbers, id)
 		}
 	}
@@ -118,7 +114,7 @@ func (s *Jobs) lastRuns(ctx context.Context, c *call.Call, jobs []int) (lasts []
 		if k := places[r.ID]; c.SeesRun(r) {
 			lasts[k] = &r
 		} else {
-			known[k] = lastRun{}
+			pasts[k] = Past{}
 		}
 		delete(places, r.ID)
 	}
@@ -128,7 +124,7 @@ func (s *Jobs) lastRuns(ctx context.Context, c *call.Call, jobs []int) (lasts []
 			take(*r)
 		}
 	}
-	return lasts, known, err
+	return lasts, pasts, err
 }
 
 // Collect returns the statuses as a slice, for a small number of jobs.
@@ -140,18 +136,6 @@ func Collect(all iter.Seq2[Numbered, error]) (list []Numbered, err error) {
 		list = append(list, st)
 	}
 	return list, nil
-}
-
-func statusOf(c *call.Call, i int, j job.Job, live []job.Run, newest *job.Run, known *lastRun, where *Whereabouts) Numbered {
-	st := job.Status{Job: j, Next: c.View.Next(i, c.Now), Running: live, Last: newest}
-	p, said := conditionOf(c.View, i, known, where, true)
-	for k := range live {
-		p.add(c.View, i, &live[k], c.Now)
-	}
-	st.State, st.Hold, st.Problem, st.Ack, st.Elsewhere = p.State(), said.Hold, said.Problem, said.Ack, said.Away
-	st.Planned = c.View.PlannedPause(i)
-	st.Node = where.Of(i, st.Next)
-	return Numbered{Status: st, Number: i}
 }
 
 // Condition is what determines a job's state.
@@ -237,14 +221,15 @@ func (p Condition) State() job.State {
 	return job.StateNew
 }
 
-// Why describes briefly what prevents a job from running.
-func (s *Attention) Why(c Condition, waiting *job.Run) string {
+// why describes briefly what prevents a job from running.
+func (s *Attention) why(c Condition, live []job.Run) string {
+	waiting := slices.IndexFunc(live, func(r job.Run) bool { return r.State != job.RunRunning })
 	switch {
 	case s.Problem != "":
 		return s.Problem
-	case waiting != nil && waiting.State != job.RunDecided:
-		return display.Clause(waiting.Reason.Sentence())
-	case waiting != nil && c.Late:
+	case waiting >= 0 && live[waiting].State != job.RunDecided:
+		return display.Clause(live[waiting].Reason.Sentence())
+	case waiting >= 0 && c.Late:
 		return "it is decided, but not started yet"
 	case s.Held != "":
 		return s.Held

@@ -111,23 +111,25 @@ func (m *gauges) look(ctx context.Context) bool {
 func (m *gauges) count(names *jobstate.Numbering) bool {
 	clear(m.states)
 	m.jobs = m.jobs[:0]
-	p := m.s.states.Look(names, m.view, m.c.Now, m.c.Peer, nil)
+	c := *m.c
+	c.View = m.view
+	p := m.s.states.Look(&c, nil)
 	m.where = p.Where
 	for slots := range slices.Chunk(names.Order, statesPage) {
-		pasts, ok := p.Read(slots)
+		pasts, ok := p.Read(names, slots)
 		if !ok {
 			return false
 		}
 		for k, slot := range slots {
-			if p.Sees(slot) {
-				c, _ := p.Condition(slot, &pasts[k])
-				m.states[c.State()]++
+			if c.SeesJob(slot) {
+				condition, _ := p.Condition(slot, &pasts[k])
+				m.states[condition.State()]++
 			}
 		}
 	}
 	for _, id := range m.each {
-		if i, ok := m.view.Find(id); ok && p.Sees(i) {
-			pasts, ok := p.Read([]int{i})
+		if i, ok := m.view.Find(id); ok && c.SeesJob(i) {
+			pasts, ok := p.Read(names, []int{i})
 			if !ok {
 				return false
 			}

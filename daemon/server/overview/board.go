@@ -197,7 +197,8 @@ func (b *Board) renumber(names *jobstate.Numbering) (gone []job.ID) {
 }
 
 func (b *Board) look(slots []int) *painter {
-	return &painter{b.o.states.Look(b.names, b.view, b.now, b.peer, slots), b.own}
+	c := &call.Call{Peer: b.peer, View: b.view, Now: b.now}
+	return &painter{Look: b.o.states.Look(c, slots), own: b.own}
 }
 
 func (b *Board) sees(i int) bool { return b.peer.May(call.View, b.names.View.Entry(i)) }
@@ -239,7 +240,7 @@ func (b *Board) sendAll(gone []job.ID, first bool) error {
 func (b *Board) rank(p *painter) (ranks [][]int, ok bool) {
 	ranks = make([][]int, len(job.States))
 	for slots := range slices.Chunk(b.names.Order, otherPages) {
-		pasts, ok := p.Read(slots)
+		pasts, ok := p.Read(b.names, slots)
 		if !ok {
 			return nil, false
 		}
@@ -318,7 +319,7 @@ func (b *Board) finish(u *api.BoardUpdate) error {
 // compare adds the rows that differ from those that were sent. It returns false if crontabs have
 // changed meanwhile.
 func (b *Board) compare(p *painter, slots []int, u *api.BoardUpdate) bool {
-	pasts, ok := p.Read(slots)
+	pasts, ok := p.Read(b.names, slots)
 	if !ok {
 		return false
 	}

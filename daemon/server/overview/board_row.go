@@ -4,8 +4,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
-	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/jobstate"
@@ -14,44 +12,27 @@ import (
 // painter makes rows of the current states of jobs.
 type painter struct {
 	*jobstate.Look
-	own string // crontab that the peer may change, if it is not an admin
+	own  string  // crontab that the peer may change, if it is not an admin
+	last job.Run // of the row that is being made
 }
 
 // row returns a job as the board shows it, and the time when the row changes without an event.
 func (p *painter) row(i int, l *jobstate.Past) (r api.Row, due int64) {
-	c, s := p.Condition(i, l)
-	e, o := p.View.Entry(i), p.View.Options(i)
-	r = api.Row{
-		Job: p.View.ID(i), User: e.User(), Crontab: e.File().Name, Line: e.Line(), Schedule: job.OneLine(startsOn(e, o)),
-		Zone: e.Zone().String(), Command: job.OneLine(e.Command()), State: c.State(), Protected: o.Protect, Acked: s.Ack != nil,
-		Fixed: !p.Peer.Admin && (p.own == "" || e.File().Name != p.own),
-		Next:  p.View.Next(i, p.Now).UTC(), Live: len(p.Live[i]), LastRun: l.Run, Ending: l.Ending, Streak: int(l.Streak),
-		Why: job.OneLine(s.Why(c, p.Waiting(i))),
-	}
+	var last *job.Run
 	if l.Run != 0 {
-		r.Last = l.At()
-		if l.Began != 0 {
-			r.Took = time.Duration(l.Ended - l.Began)
-		}
+		p.last = l.Last()
+		last = &p.last
 	}
-	r.Node = p.Where.Of(i, r.Next)
-	r.Labels, r.Contact = job.OneLine(o.Text("labels")), job.OneLine(o.Contact)
-	if s.Away != nil {
-		r.Elsewhere = s.Away.Node
-	}
-	if s.Hold != nil {
-		r.Paused, r.HeldUntil = true, s.Hold.Until.UTC()
-	}
+	st := p.Status(i, p.View.Brief(i), l, last)
+	r = api.NewRow(&st)
+	r.Ending, r.Fixed = l.Ending, !p.Peer.Admin && (p.own == "" || r.Crontab != p.own)
 	due = p.firstOf(math.MaxInt64, r.Next, r.HeldUntil)
-	if c.Failed && r.Node != "" { // no event reports that another member claims it
+	if r.State == job.StateFailing && r.Node != "" { // no event reports that another member claims it
 		due = p.firstOf(due, p.Now.Add(LongIdle))
 	}
-	for _, run := range p.Live[i] {
-		switch {
-		case run.State == job.RunQueued || run.State == job.RunDecided:
+	for k := range st.Running {
+		if run := &st.Running[k]; run.State == job.RunQueued || run.State == job.RunDecided {
 			due = p.firstOf(due, jobstate.LateAt(p.View, i, run).Add(1))
-		case !run.Started.IsZero() && (r.Began.IsZero() || run.Started.Before(r.Began)):
-			r.Began = run.Started.UTC()
 		}
 	}
 	return r, due
@@ -65,12 +46,4 @@ func (p *painter) firstOf(due int64, instants ...time.Time) int64 {
 		}
 	}
 	return due
-}
-
-// startsOn returns what starts the job of an entry, for lists.
-func startsOn(e *crontab.Entry, o *option.Options) string {
-	if len(o.Items) == 0 {
-		return e.Spec()
-	}
-	return job.StartsOn(e.Spec(), o.Text)
 }

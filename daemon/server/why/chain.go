@@ -208,8 +208,7 @@ func (ev *evidence) neighbours() string {
 }
 
 func (ev *evidence) entryFact() string {
-	starts := job.StartsOn(ev.job.Schedule, func(key string) string { return ev.job.Options[key] })
-	return fmt.Sprintf("%s:%d  %s  as %s", ev.job.Crontab, ev.job.Line, starts, ev.job.User)
+	return fmt.Sprintf("%s:%d  %s  as %s", ev.job.Crontab, ev.job.Line, ev.job.StartsOn(), ev.job.User)
 }
 
 func (ev *evidence) scheduleFact() string {

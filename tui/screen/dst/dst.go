@@ -45,14 +45,9 @@ func (s *DST) Heading(w *screen.World) string {
 func (s *DST) about(w *screen.World) string {
 	text := string(s.id)
 	if s.job != nil {
-		text += "  " + s.startsOn() + "  " + w.ZoneName(s.job.Job.Zone)
+		text += "  " + s.job.Job.StartsOn() + "  " + w.ZoneName(s.job.Job.Zone)
 	}
 	return text
-}
-
-// startsOn returns the schedule as written.
-func (s *DST) startsOn() string {
-	return job.StartsOn(s.job.Job.Schedule, func(key string) string { return s.job.Job.Options[key] })
 }
 
 const slotShow = "show"
@@ -133,8 +128,8 @@ func (s *DST) paragraphs(w *screen.World, width int) []page.Paragraph {
 	switch {
 	case len(changes) == 0:
 		return []page.Paragraph{page.Line(" The clocks of "+w.ZoneName(s.job.Job.Zone)+" do not change in the next two years.", canvas.Style{})}
-	case job.FieldsOf(s.startsOn()) != s.job.Job.Schedule:
-		return []page.Paragraph{page.Line(" "+s.startsOn()+" does not depend on local time: clock changes do not affect the job.", canvas.Style{})}
+	case job.FieldsOf(s.job.Job.StartsOn()) != s.job.Job.Schedule:
+		return []page.Paragraph{page.Line(" "+s.job.Job.StartsOn()+" does not depend on local time: clock changes do not affect the job.", canvas.Style{})}
 	case schedule == nil:
 		return []page.Paragraph{page.Line(" The effect of clock changes cannot be shown: the schedule does not depend on local time, or options change it. "+
 			"cronring explain shows the meaning of the time fields alone.", canvas.Style{})}
