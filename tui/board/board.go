@@ -55,8 +55,7 @@ type cell struct {
 	size, name         int32 // lengths of the text and of the name
 	line, streak, live int32
 
-	user, table, schedule, zone, labels, contact, ending, why, node word
-	away                                                            word // who had it last, if that was not this host
+	words [textCount]word
 
 	state             uint8 // index in job.States; gone if the slot is free
 	seen              uint8 // stream that last contained it
@@ -83,10 +82,41 @@ func (c *cell) lower() string {
 	return c.texts
 }
 
-// words returns the places of what is stored in words.
-func (c *cell) words() []*word {
-	return []*word{&c.user, &c.table, &c.schedule, &c.zone, &c.labels, &c.contact, &c.ending, &c.why, &c.node, &c.away}
+// sharedText is a text of a row that is often the same in many rows.
+type sharedText int
+
+// The shared texts.
+const (
+	textUser sharedText = iota
+	textCrontab
+	textSchedule
+	textZone
+	textLabels
+	textContact
+	textEnding
+	textWhy
+	textNode
+	textElsewhere
+
+	textCount
+)
+
+// textsOf returns the places of the shared texts in a row.
+func textsOf(r *api.Row) [textCount]*string {
+	return [textCount]*string{
+		textUser: &r.User, textCrontab: &r.Crontab, textSchedule: &r.Schedule, textZone: &r.Zone, textLabels: &r.Labels,
+		textContact: &r.Contact, textEnding: &r.Ending, textWhy: &r.Why, textNode: &r.Node, textElsewhere: &r.Elsewhere,
+	}
 }
+
+// sharedFields are the fields of a filter that contain a shared text.
+var sharedFields = map[string]sharedText{
+	"user": textUser, "file": textCrontab, "schedule": textSchedule, "zone": textZone, "label": textLabels, "owner": textContact,
+	"why": textWhy, "host": textNode,
+}
+
+// optionalFields are the fields that are shown only if a job has a text there.
+var optionalFields = []string{"host", "label", "owner"}
 
 const (
 	gone  = math.MaxUint8
@@ -175,7 +205,7 @@ func (b *Board) put(row *api.Row) {
 func (b *Board) count(slot Slot, by int) {
 	b.counts[b.cells[slot].state] += by
 	for _, field := range optionalFields {
-		if b.words.text(*wordColumns[field](&b.cells[slot])) != "" {
+		if b.cells[slot].words[sharedFields[field]] != noWord {
 			b.filled[field] += by
 		}
 	}
@@ -201,11 +231,10 @@ func (b *Board) set(slot Slot, row *api.Row) {
 	c := &b.cells[slot]
 	c.state, c.seen = uint8(row.State.Severity()), b.stream
 	c.protected, c.paused, c.acked, c.fixed = row.Protected, row.Paused, row.Acked, row.Fixed
-	c.user, c.table, c.schedule = b.words.of(row.User), b.words.of(row.Crontab), b.words.of(row.Schedule)
+	for i, text := range textsOf(row) {
+		c.words[i] = b.words.of(*text)
+	}
 	c.line, c.streak, c.live = int32(row.Line), int32(row.Streak), int32(row.Live)
-	c.zone, c.ending, c.why = b.words.of(row.Zone), b.words.of(row.Ending), b.words.of(row.Why)
-	c.labels, c.node, c.away = b.words.of(row.Labels), b.words.of(row.Node), b.words.of(row.Elsewhere)
-	c.contact = b.words.of(row.Contact)
 	c.next, c.began, c.last, c.until = nanos(row.Next), nanos(row.Began), nanos(row.Last), nanos(row.HeldUntil)
 	c.took, c.run = int64(row.Took), int64(row.LastRun)
 }
@@ -262,15 +291,16 @@ func (b *Board) Row(s Slot) api.Row {
 	if c.state == gone {
 		return api.Row{}
 	}
-	return api.Row{
+	row := api.Row{
 		Job: b.nameOf(s), Command: b.commandOf(s), Line: int(c.line),
-		User: b.words.text(c.user), Crontab: b.words.text(c.table), Schedule: b.words.text(c.schedule), Zone: b.words.text(c.zone),
 		State: job.States[c.state], Protected: c.protected, Paused: c.paused, Acked: c.acked, Fixed: c.fixed,
 		Next: instant(c.next), Began: instant(c.began), Last: instant(c.last), HeldUntil: instant(c.until),
 		Live: int(c.live), LastRun: job.RunID(c.run), Took: time.Duration(c.took), Streak: int(c.streak),
-		Labels: b.words.text(c.labels), Contact: b.words.text(c.contact), Ending: b.words.text(c.ending), Why: b.words.text(c.why),
-		Node: b.words.text(c.node), Elsewhere: b.words.text(c.away),
 	}
+	for i, text := range textsOf(&row) {
+		*text = b.words.text(c.words[i])
+	}
+	return row
 }
 
 // Jobs returns all jobs, in no particular order.
@@ -294,7 +324,7 @@ func (b *Board) Job(id job.ID) (api.Row, bool) {
 // At is the job of an entry, by its place.
 func (b *Board) At(file string, line int) (api.Row, bool) {
 	for s := range Slot(len(b.cells)) {
-		if c := &b.cells[s]; c.state != gone && c.line == int32(line) && b.words.text(c.table) == file {
+		if c := &b.cells[s]; c.state != gone && c.line == int32(line) && b.words.text(c.words[textCrontab]) == file {
 			return b.Row(s), true
 		}
 	}
@@ -320,8 +350,8 @@ func (b *Board) tidy() {
 	before := b.words
 	b.words = newWords()
 	for s := range b.cells {
-		for _, w := range b.cells[s].words() {
-			*w = b.words.of(before.text(*w))
+		for i, w := range b.cells[s].words {
+			b.cells[s].words[i] = b.words.of(before.text(w))
 		}
 	}
 }

@@ -70,24 +70,14 @@ func (b *Board) testOf(t *term) func(c *cell) bool {
 		return func(c *cell) bool { return strings.Contains(c.lower()[len(c.lowerName()):], t.text) }
 	}
 	hold := b.words.holding(t)
-	if column, ok := wordColumns[t.field]; ok {
-		return func(c *cell) bool { return hold[*column(c)] }
+	if text, ok := sharedFields[t.field]; ok {
+		return func(c *cell) bool { return hold[c.words[text]] }
 	}
 	return func(c *cell) bool {
-		return hold[c.schedule] || hold[c.user] || hold[c.table] || hold[c.labels] || strings.Contains(c.lower(), t.text)
+		shared := c.shared()
+		return slices.ContainsFunc(shared[:], func(w word) bool { return hold[w] }) || strings.Contains(c.lower(), t.text)
 	}
 }
-
-// wordColumns are the fields whose texts jobs share.
-var wordColumns = map[string]func(c *cell) *word{
-	"label": func(c *cell) *word { return &c.labels }, "owner": func(c *cell) *word { return &c.contact }, "user": func(c *cell) *word { return &c.user },
-	"file": func(c *cell) *word { return &c.table }, "schedule": func(c *cell) *word { return &c.schedule },
-	"zone": func(c *cell) *word { return &c.zone }, "host": func(c *cell) *word { return &c.node },
-	"why": func(c *cell) *word { return &c.why },
-}
-
-// optionalFields are the fields that are shown only if a job has a text there.
-var optionalFields = []string{"host", "label", "owner"}
 
 // inText reports whether a text, which is also given in lower case, meets the condition.
 func (t *term) inText(text, lower string) bool {

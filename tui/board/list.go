@@ -167,14 +167,14 @@ func (b *Board) keyOf(o Order) func(Slot) uint64 {
 	case ByTook:
 		return func(s Slot) uint64 { return ^ascending(c[s].took) }
 	case ByUser:
-		ranks := b.ranks(func(c *cell) word { return c.user })
-		return func(s Slot) uint64 { return uint64(ranks[c[s].user]) }
+		ranks := b.ranks(textUser)
+		return func(s Slot) uint64 { return uint64(ranks[c[s].words[textUser]]) }
 	case ByHost:
-		ranks := b.ranks(func(c *cell) word { return c.node })
-		return func(s Slot) uint64 { return uint64(ranks[c[s].node]) }
+		ranks := b.ranks(textNode)
+		return func(s Slot) uint64 { return uint64(ranks[c[s].words[textNode]]) }
 	case ByCrontab:
-		ranks := b.ranks(func(c *cell) word { return c.table })
-		return func(s Slot) uint64 { return uint64(ranks[c[s].table])<<32 | uint64(uint32(c[s].line)) }
+		ranks := b.ranks(textCrontab)
+		return func(s Slot) uint64 { return uint64(ranks[c[s].words[textCrontab]])<<32 | uint64(uint32(c[s].line)) }
 	}
 	return func(s Slot) uint64 { return uint64(c[s].state)<<32 | uint64(c[s].newest()) }
 }

@@ -46,7 +46,7 @@ func (b *Board) ApplyHost(host string, u api.BoardUpdate) {
 	}
 	b.apply(u)
 	if u.Complete {
-		b.sweep(func(c *cell) bool { return b.words.text(c.node) == host })
+		b.sweep(func(c *cell) bool { return b.words.text(c.words[textNode]) == host })
 	}
 	b.tidy()
 }

@@ -32,7 +32,7 @@ type term struct {
 
 // textFields are the fields of a filter that contain a text, numberFields those that are compared.
 var (
-	textFields   = append([]string{"job", "command"}, slices.Sorted(maps.Keys(wordColumns))...)
+	textFields   = append([]string{"job", "command"}, slices.Sorted(maps.Keys(sharedFields))...)
 	numberFields = []string{"took", "fails"}
 )
 

@@ -59,7 +59,9 @@ func (b *Board) textsFor(t *term) []string {
 }
 
 // shared returns the words that a filter without a field is tested on.
-func (c *cell) shared() [4]word { return [4]word{c.schedule, c.user, c.table, c.labels} }
+func (c *cell) shared() [4]word {
+	return [4]word{c.words[textSchedule], c.words[textUser], c.words[textCrontab], c.words[textLabels]}
+}
 
 // Run searches until ctx ends.
 func (s *Search) Run(ctx context.Context) (Found, error) {

@@ -8,6 +8,9 @@ import (
 // word stands for a text that is kept once.
 type word uint32
 
+// noWord is the word of the empty text.
+const noWord word = 0
+
 // words are the texts that jobs share. The first is empty.
 type words struct {
 	texts  []string
@@ -40,12 +43,12 @@ func (w *words) of(text string) word {
 func (w *words) text(n word) string { return w.texts[n] }
 func (w *words) len() int           { return len(w.texts) }
 
-// ranks returns the place in alphabetical order of each word that jobs have as of.
-func (b *Board) ranks(of func(*cell) word) []int32 {
+// ranks returns the place in alphabetical order of each word that jobs have as a text.
+func (b *Board) ranks(text sharedText) []int32 {
 	ranks := make([]int32, b.words.len())
 	var order []word
 	for s := range b.cells {
-		if n := of(&b.cells[s]); ranks[n] == 0 {
+		if n := b.cells[s].words[text]; ranks[n] == 0 {
 			ranks[n] = 1
 			order = append(order, n)
 		}
