@@ -228,8 +228,8 @@ func problemOf(a *cli.App, j job.Status, loc *time.Location) string {
 	switch {
 	case j.State == job.StateFailing && j.Last != nil:
 		return j.Last.Ending() + ", " + a.FromNow(j.Last.Ended) + "    cronring logs " + string(j.Job.ID)
-	case j.State == job.StateLate && j.Problem != "":
-		return j.Problem + why
+	case j.State == job.StateLate && j.Why != "":
+		return j.Why + why
 	case j.State == job.StateRunning && len(j.Running) > 0:
 		r := &j.Running[0]
 		return fmt.Sprintf("run %d, %s for %s", r.ID, r.State, a.Took(r))
@@ -237,8 +237,6 @@ func problemOf(a *cli.App, j job.Status, loc *time.Location) string {
 		return "held: " + j.Job.Held
 	case j.Hold != nil:
 		return "paused by " + j.Hold.By + cli.PauseEnd(j.Hold, loc) + cli.ReasonSuffix(j.Hold.Reason)
-	case j.State == job.StateLate:
-		return "due " + j.Next.In(loc).Format("15:04:05") + ", not started" + why
 	}
 	return string(j.State) + why
 }
