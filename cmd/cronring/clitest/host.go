@@ -25,6 +25,7 @@ import (
 	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server"
+	"github.com/cronring/cronring/daemon/server/members"
 	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/daemon/store"
 )
@@ -63,6 +64,8 @@ func (quietLoop) Health() api.Health { return api.Health{V: api.Version} }
 func (quietLoop) View() *view.View { return engine.New(engine.State{}).View() }
 
 func (quietLoop) Diagnostics() []crontab.Diagnostic { return nil }
+
+func (quietLoop) Ring() server.Ring { return members.None{} }
 
 func (quietLoop) Refused() []spool.Refusal { return nil }
 
