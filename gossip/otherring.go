@@ -24,8 +24,8 @@ const (
 
 // reportOtherRing reads a stream that memberlist rejected because its label is the name of another
 // ring. If the sender has a key of this ring, its ring.name is probably wrong. Therefore the hosts
-// of that ring are reported. A sender without a key can only replay such a message, which names the
-// host that wrote it.
+// of that ring are reported. A sender without a key can only replay such a message: then hosts that
+// are gone stay visible.
 func (r *Ring) reportOtherRing(keyring *memberlist.Keyring, ring string, message io.Reader) {
 	if ring == r.o.Ring || keyring == nil {
 		return

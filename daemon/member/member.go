@@ -191,7 +191,7 @@ func (r *Member) takePart(ctx context.Context, view func() *view.View, history *
 }
 
 // Depart notifies the other members that this member leaves. The channel is readable when they have
-// taken over.
+// taken over, or when that failed or took too long.
 func (r *Member) Depart(ctx context.Context) <-chan struct{} {
 	left := make(chan struct{}, 1)
 	r.calls.Go(func() {

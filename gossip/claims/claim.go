@@ -222,8 +222,9 @@ func (r *Ring) claimNow(c *claim) {
 	o, ok := r.optionsOf(c)
 	switch {
 	case o == nil || !ok && !c.run:
-		if r.forget(c); c.open {
-			r.leave(c)
+		r.forget(c)
+		if c.open {
+			r.release(c)
 		}
 	case c.run: // the engine waits for the answer, even if the job is disabled or held meanwhile
 		r.claimFor(c, o)
@@ -339,8 +340,9 @@ func (c *claim) taken() exchange.Progress {
 	return p
 }
 
-// leave leaves what was granted to this member, or may have been, to the others.
-func (r *Ring) leave(c *claim) {
+// release gives up an occurrence that was granted to this member, or may have been. A claim that only skips
+// its occurrence has nothing to give up.
+func (r *Ring) release(c *claim) {
 	if c.reason == "" {
 		p := c.taken()
 		p.GivenUp = true
@@ -353,7 +355,7 @@ func (r *Ring) leave(c *claim) {
 func (r *Ring) permit(c *claim, token uint64) {
 	if _, ok := r.optionsOf(c); !ok && !c.run {
 		r.forget(c)
-		r.leave(c)
+		r.release(c)
 		return
 	}
 	p := exchange.Permit{Occurrence: c.Occurrence, Token: token, Reason: c.reason, Skips: c.skips}

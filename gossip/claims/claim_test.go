@@ -443,23 +443,47 @@ func TestOrphanEndsNoOpenClaim(t *testing.T) {
 	}
 }
 
+// TestOrphanThatMayHaveBegunEndsNoOpenClaim: likewise, but the other member died, and may have begun the
+// occurrence. Only with if-lost=rerun does this one take it over from that member.
+func TestOrphanThatMayHaveBegunEndsNoOpenClaim(t *testing.T) {
+	for options, from := range map[string]string{"": "", " if-lost=rerun": "gone"} {
+		h, _ := newEngineInRing(t, 1, 1)
+		file, _ := crontab.Parse("ring", "#@ scope=ring"+options+"\n* * * * * job\n", crontab.Config{Owner: "root"})
+		h.step(0, event.Load{Crontabs: []*crontab.File{file}, Ring: event.Strict})
+		due := h.step(30 * time.Second)[0].Occurrence
+		h.step(0, holders.Claimed{Occurrence: due, Grant: holders.Postponed})
+		begun := holders.Report{Mark: holders.Mark{Occurrence: due, Member: "gone", Phase: exchange.Begun, Attempt: 1, Run: 1}}
+		claims := h.step(0, holders.Changes{Orphans: []holders.Report{begun}})
+		if claims = append(claims, h.step(usualHoldOff)...); len(claims) != 1 || claims[0].From != from {
+			t.Errorf("%q: got claims %v, want one from %q", options, claims, from)
+		}
+	}
+}
+
 // TestOpenClaimOfADisabledJobIsLeftToTheOthers: the voters have not answered a claim when this member can no
-// longer run its job.
+// longer run its job, or leaves then.
 func TestOpenClaimOfADisabledJobIsLeftToTheOthers(t *testing.T) {
-	for mode, want := range map[event.RingMode]bool{event.Strict: true, event.Available: false} {
+	for _, c := range []struct {
+		mode         event.RingMode
+		leaves, want bool
+	}{{event.Strict, false, true}, {event.Strict, true, true}, {event.Available, false, false}, {event.Available, true, false}} {
 		h, _ := newEngineInRing(t, 1, 1)
 		load := func(options string) event.Load {
 			file, _ := crontab.Parse("ring", "#@ scope=ring"+options+"\n* * * * * job\n", crontab.Config{Owner: "root"})
-			return event.Load{Crontabs: []*crontab.File{file}, Ring: mode}
+			return event.Load{Crontabs: []*crontab.File{file}, Ring: c.mode}
 		}
 		h.step(0, load(""))
 		due := h.step(30 * time.Second)[0].Occurrence
 		h.step(0, holders.Claimed{Occurrence: due, Grant: holders.Postponed})
 		h.step(0, load(" enabled=no"))
+		if c.leaves {
+			h.ring.Receive(holders.Departing{})
+		}
 		h.now.Wall, h.now.Up = h.now.Wall.Add(longestPause), h.now.Up+longestPause
 		h.StepIn(h.ring, h.now)
-		if given := givesUp(h.ring, due); given != want {
-			t.Errorf("mode %v: the occurrence is given up: %t, want %t", mode, given, want)
+		h.StepIn(h.ring, h.now) // in the second step it sends its final state
+		if given := givesUp(h.ring, due); given != c.want {
+			t.Errorf("mode %v, it leaves: %t: the occurrence is given up: %t, want %t", c.mode, c.leaves, given, c.want)
 		}
 	}
 }
@@ -467,8 +491,13 @@ func TestOpenClaimOfADisabledJobIsLeftToTheOthers(t *testing.T) {
 // givesUp reports whether a member gave an occurrence up since its effects were read.
 func givesUp(r *Ring, o exchange.Occurrence) bool {
 	return slices.ContainsFunc(r.Effects(), func(x holders.Effect) bool {
-		p, is := x.(exchange.Progress)
-		return is && p.Occurrence == o && p.GivenUp
+		switch x := x.(type) {
+		case exchange.Progress:
+			return x.Occurrence == o && x.GivenUp
+		case holders.Unstarted:
+			return slices.ContainsFunc(x.Occurrences, func(p exchange.Progress) bool { return p.Occurrence == o })
+		}
+		return false
 	})
 }
 

@@ -40,7 +40,8 @@ func (r *Ring) orphaned(all []holders.Report) {
 // inherit claims an orphan, unless it may have begun and must not be run again. If
 // there is a claim for the occurrence under way, the orphan is tried if that claim is
 // refused, for instance by a member that does not know yet that the other one is gone.
-// A report that another member gave the occurrence up replaces the one of that claim, and
+// If the voters may have granted a claim of this member, that claim continues, and names the member that is
+// gone. A report that another member gave the occurrence up replaces the one of that claim, and
 // begins the wait of a claim again that is to record that no member could start it.
 func (r *Ring) inherit(slot int, x *holders.Report) {
 	if due := x.Time(); due.After(r.now.Wall.Add(holders.MaxSkew)) || !r.host.Jobs.Entry(slot).Schedule.Next(due.Add(-1)).Equal(due) {
@@ -67,6 +68,8 @@ func (r *Ring) inherit(slot int, x *holders.Report) {
 	case c != nil && c.open: // the voters may have granted it
 		if r.canTake(slot, x) {
 			c.orphan, c.again, c.reason = following(c.orphan, x), true, ""
+			r.unstall(c)
+			r.park(c, r.now.Up)
 		}
 		return
 	case c != nil: // the earlier claim is out of date
@@ -171,7 +174,8 @@ func (r *Ring) reclaim(p exchange.Progress) {
 // depart collects the occurrences that have not begun. Anything granted after the final state
 // does not begin here, because the state that the others receive must be final. Before that, it
 // repeats the claims that the voters may have granted and that no other member it sees could
-// take over. It gives up the others, too, in case they were granted, unless they skip something.
+// take over. It gives up the others, too, in case they were granted, apart from claims that only skip their
+// occurrence.
 func (r *Ring) depart() {
 	if r.ranking == nil {
 		r.emit(holders.Unstarted{})
@@ -183,7 +187,7 @@ func (r *Ring) depart() {
 		o, ok := r.optionsOf(c)
 		c.last = ok && c.open && !c.run && !r.host.Draining && !r.isForOthers(c.slot)
 		switch {
-		case ok && c.open && !c.run && !c.last && c.reason == "" && len(c.skips) == 0:
+		case c.open && !c.run && !c.last && c.reason == "":
 			r.releasing = append(r.releasing, c.taken())
 			r.forget(c)
 		case c.state >= asked || c.run:

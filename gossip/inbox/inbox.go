@@ -167,7 +167,8 @@ func (b *Inbox) noteForm(id string, addr netip.AddrPort, e meta.FormError) {
 }
 
 // NotifyOtherRing reports a host that has a key of the ring, but is in a ring with another name.
-// A live member is not reported, because an old message of it may have been replayed.
+// Live members and this host are not reported: the message may be an old one that was replayed, or the other
+// ring may still list a host that was in it.
 func (b *Inbox) NotifyOtherRing(ring string, n *memberlist.Node) {
 	m, addr, err := readNode(n)
 	if err != nil || !meta.Printable(ring) {
@@ -175,7 +176,7 @@ func (b *Inbox) NotifyOtherRing(ring string, n *memberlist.Node) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if g, ok := b.known[n.Name]; !ok || g.now {
+	if g, ok := b.known[n.Name]; n.Name != b.self && (!ok || g.now) {
 		b.note(n.Name, Outsider{Name: m.Name, Version: m.Version, Address: addr.String(), Ring: ring, Seen: b.now()})
 	}
 }

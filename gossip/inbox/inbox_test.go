@@ -61,6 +61,8 @@ func TestHostOfAnotherRingIsShown(t *testing.T) {
 	outsider := Outsider{Name: "n1", Version: "0.8.0", Address: "127.0.0.1:7946", Ring: "other", Seen: now}
 	b.NotifyOtherRing("\x1b[31m", node)
 	shown("with an unprintable ring")
+	b.NotifyOtherRing("other", &memberlist.Node{Name: "self", Addr: node.Addr, Port: 7947, Meta: m.Encode()})
+	shown("this host, which was in another ring")
 	b.NotifyOtherRing("other", node)
 	shown("with another ring", outsider)
 	if err := b.NotifyAlive(node); err != nil {

@@ -60,6 +60,8 @@ func (v *voter) greet(ctx context.Context) map[string]hello {
 			continue
 		}
 		all.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, helloTime)
+			defer cancel()
 			begun := time.Now()
 			h, err := v.requestHello(ctx, member)
 			took := time.Since(begun)

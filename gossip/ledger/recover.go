@@ -85,7 +85,10 @@ func (l *Ledger) Recover(ctx context.Context) error {
 		if s.ID == v.id {
 			continue
 		}
-		if h, err := v.requestHello(ctx, memberOf(s.ID)); !l.declared(memberOf(s.ID)) || err == nil && h.isOther(s.ID) {
+		ctx, cancel := context.WithTimeout(ctx, helloTime)
+		h, err := v.requestHello(ctx, memberOf(s.ID))
+		cancel()
+		if !l.declared(memberOf(s.ID)) || err == nil && h.isOther(s.ID) {
 			lost++
 		}
 	}

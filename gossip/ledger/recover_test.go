@@ -137,6 +137,7 @@ func (r *testRing) copyLog(id string) (dir string) {
 // rejected waits until a voter does not run, because its log is an older copy.
 func (r *testRing) rejected(id string) {
 	r.t.Helper()
+	r.rejects = true
 	for range 100 {
 		if s := r.get(id).Status(); s.State == "" && strings.Contains(s.Problem, "older copy") {
 			return

@@ -24,8 +24,14 @@ func server(member, incarnation string) raft.ServerID {
 	return raft.ServerID(member + "." + incarnation)
 }
 
+// splitServer splits what server returned.
+func splitServer(id raft.ServerID) (member, incarnation string) {
+	member, incarnation, _ = strings.Cut(string(id), ".")
+	return member, incarnation
+}
+
 func memberOf(id raft.ServerID) string {
-	member, _, _ := strings.Cut(string(id), ".")
+	member, _ := splitServer(id)
 	return member
 }
 
@@ -83,7 +89,7 @@ func (s *streams) Accept() (net.Conn, error) {
 
 // Dial connects to a voter by its raft ID.
 func (s *streams) Dial(to raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
-	member, incarnation, _ := strings.Cut(string(to), ".")
+	member, incarnation := splitServer(raft.ServerID(to))
 	addr, ok := s.addr(member)
 	if !ok {
 		return nil, fmt.Errorf("voter %s is not in the ring now", member)
@@ -110,8 +116,8 @@ func (s *streams) Dial(to raft.ServerAddress, timeout time.Duration) (net.Conn, 
 }
 
 // transport delays heartbeats, so that there are fewer, and sends those to all voters together: a wakeup
-// of the daemon costs more than a message. It also remembers what other voters have on their disks. The interval of raft is a tenth to a fifth of the heartbeat
-// timeout, and cannot be set.
+// of the daemon costs more than a message. The interval of raft is a tenth to a fifth of the heartbeat
+// timeout, and cannot be set. transport also remembers the progress of the other voters.
 type transport struct {
 	*raft.NetworkTransport
 	interval time.Duration // heartbeats begin at its multiples after begun
@@ -145,7 +151,7 @@ func (t transport) RequestVote(id raft.ServerID, to raft.ServerAddress, q *raft.
 }
 
 func (t transport) remember(id raft.ServerID, term, index uint64) {
-	member, incarnation, _ := strings.Cut(string(id), ".")
+	member, incarnation := splitServer(id)
 	t.disk.Remember(member, disk.Progress{Incarnation: incarnation, Term: term, Index: index})
 }
 

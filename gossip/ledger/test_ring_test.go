@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -29,6 +30,7 @@ type testRing struct {
 
 	mu      sync.Mutex
 	members map[string]*member
+	rejects bool // voters may be rejected
 	starts  uint32
 	held    map[string]map[job.Key]catalog.Holding // by member
 	foreign func(asker, member string) (bool, error)
@@ -156,7 +158,10 @@ func (r *testRing) stopAll() {
 	r.members = map[string]*member{}
 	r.mu.Unlock()
 	var all sync.WaitGroup
-	for _, m := range members {
+	for id, m := range members {
+		if p := m.Status().Problem; !r.rejects && strings.Contains(p, "older copy") {
+			r.t.Errorf("%s was rejected: %s", id, p)
+		}
 		all.Go(m.stop)
 	}
 	all.Wait()

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -15,7 +16,7 @@ import (
 	"github.com/cronring/cronring/gossip/wire"
 )
 
-// helloTime is how long a voter has to answer a hello.
+// helloTime is how long a voter has to answer a hello that measures the round trip.
 const helloTime = time.Second
 
 // hello is a voter's description of itself.
@@ -55,7 +56,9 @@ func (l *Ledger) serveHello(_ context.Context, peer string, body []byte) ([]byte
 		return nil, errStopped
 	}
 	if v.isVoter(peer) {
-		if err := v.checkRestored(peer, disk.ReadProgress(wire.NewReader(body))); err != nil {
+		r := wire.NewReader(body)
+		seen := disk.ReadProgress(r)
+		if err := cmp.Or(r.Err(), v.checkRestored(peer, seen)); err != nil {
 			return nil, err
 		}
 	}
@@ -72,16 +75,19 @@ func (v *voter) hello() hello {
 	}
 }
 
+// progress returns the progress of this voter. Stats reads the log before the term is read: if both
+// change meanwhile, the result is still not before what other voters have seen.
 func (v *voter) progress(r *raft.Raft) disk.Progress {
 	stats := r.Stats()
-	number := func(name string) uint64 {
-		n, _ := strconv.ParseUint(stats[name], 10, 64) // raft formats a number
-		return n
-	}
-	p := disk.Progress{Incarnation: v.disk.Incarnation, Term: number("term")}
+	p := disk.Progress{Incarnation: v.disk.Incarnation, Term: r.CurrentTerm()}
 	for _, last := range []string{"last_log_", "last_snapshot_"} {
-		if number(last+"term") == p.Term {
-			p.Index = max(p.Index, number(last+"index"))
+		term, err := strconv.ParseUint(stats[last+"term"], 10, 64)
+		index, err2 := strconv.ParseUint(stats[last+"index"], 10, 64)
+		if err != nil || err2 != nil {
+			return disk.Progress{} // raft has renamed them: then no log counts as an older copy
+		}
+		if term == p.Term {
+			p.Index = max(p.Index, index)
 		}
 	}
 	return p
@@ -111,8 +117,6 @@ func (v *voter) requestHello(ctx context.Context, member string) (hello, error) 
 	if !ok {
 		return hello{}, fmt.Errorf("voter %s is not in the ring now", member)
 	}
-	ctx, cancel := context.WithTimeout(ctx, helloTime)
-	defer cancel()
 	b, err := l.o.Link.Ask(ctx, link.Peer{ID: member, Addr: addr}, verbHello, v.disk.Remembered(member).AppendTo(nil))
 	if err != nil {
 		return hello{}, err

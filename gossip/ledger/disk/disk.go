@@ -138,7 +138,10 @@ func (d *Disk) checkMark() error {
 
 // Reject prevents the log from being opened again, and returns the reason as an error.
 func (d *Disk) Reject(why string) error {
-	return errors.Join(errors.New(why), d.WAL.Set([]byte(rejectedKey), []byte(why)))
+	if err := d.WAL.Set([]byte(rejectedKey), []byte(why)); err != nil {
+		return fmt.Errorf("%s (cannot record that: %w)", why, err)
+	}
+	return errors.New(why)
 }
 
 func (d *Disk) checkRejected() error {

@@ -7,7 +7,7 @@ import (
 	"github.com/cronring/cronring/gossip/wire"
 )
 
-// Progress is how far a voter had come. It never decreases while the voter keeps its log, because
+// Progress is a voter's position: its term and newest entry. It never decreases while the voter keeps its log, because
 // raft replaces only entries of earlier terms. If it does, the log is an older copy, and the voter has
 // forgotten votes or entries on which the others rely.
 //
@@ -18,7 +18,7 @@ type Progress struct {
 	Index       uint64 // of the newest entry, if it is of this term; otherwise 0
 }
 
-// Before reports whether a voter had come less far than with q.
+// Before reports whether p is an earlier position than q.
 func (p Progress) Before(q Progress) bool {
 	return p.Term < q.Term || p.Term == q.Term && p.Index < q.Index
 }
@@ -40,6 +40,9 @@ func ReadProgress(r *wire.Reader) Progress {
 // Remember stores the progress of another voter. An older one of the same log is ignored. Mark
 // writes it to the disk.
 func (d *Disk) Remember(member string, p Progress) {
+	if p.Incarnation == "" { // from an older version
+		return
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if had := d.peers[member]; had.Incarnation != p.Incarnation || had.Before(p) {
