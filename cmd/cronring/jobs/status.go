@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -225,11 +226,12 @@ func printProblems(a *cli.App, jobs []job.Status, loc *time.Location) {
 // problemOf returns one line about the problem of a job.
 func problemOf(a *cli.App, j job.Status, loc *time.Location) string {
 	why := "    cronring why " + string(j.Job.ID)
+	reason := cmp.Or(j.Why, j.Problem) // a daemon of an older version sends only the problem
 	switch {
 	case j.State == job.StateFailing && j.Last != nil:
 		return j.Last.Ending() + ", " + a.FromNow(j.Last.Ended) + "    cronring logs " + string(j.Job.ID)
-	case j.State == job.StateLate && j.Why != "":
-		return j.Why + why
+	case j.State == job.StateLate && reason != "":
+		return reason + why
 	case j.State == job.StateRunning && len(j.Running) > 0:
 		r := &j.Running[0]
 		return fmt.Sprintf("run %d, %s for %s", r.ID, r.State, a.Took(r))
