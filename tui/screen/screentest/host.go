@@ -17,6 +17,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server"
+	"github.com/cronring/cronring/daemon/server/members"
 	"github.com/cronring/cronring/daemon/server/simulated"
 	"github.com/cronring/cronring/tui/board"
 	"github.com/cronring/cronring/tui/screen"
@@ -53,7 +54,7 @@ func NewHost(now string) *simulated.World {
 // backend is a host that is in no ring.
 type backend struct{ *simulated.World }
 
-func (backend) Ring() server.Ring { return nil }
+func (backend) Ring() server.Ring { return members.None{} }
 
 // serve answers for a host on a socket, as to root, until ctx ends.
 func serve(ctx context.Context, w *simulated.World) (*api.Client, error) {
