@@ -179,14 +179,15 @@ func (d *shared) runHook(ctx context.Context, p notify.Program) (job.Outcome, []
 
 // mailNotice queues an email of a notification.
 func (d *shared) mailNotice(ctx context.Context, c *notify.Channel, m *notify.Message) error {
-	v := d.view.Load()
-	switch {
-	case v == nil: // no crontab is read yet
+	select {
+	case <-d.loaded:
+	default: // the view has no entries yet
 		return notify.ErrNotNow
-	case d.mailer == nil:
+	}
+	if d.mailer == nil {
 		return &notify.FinalError{Why: "this daemon was given crontabs by name and sends no mail: set mail.command in the configuration"}
 	}
-	return d.mailer.Notice(ctx, c, m, entryOf(v, m.Job, m.User))
+	return d.mailer.Notice(ctx, c, m, entryOf(d.view.Load(), m.Job, m.User))
 }
 
 // entryOf returns the current entry of a user's job, or nil.
@@ -208,8 +209,7 @@ func (d *shared) isAway() bool {
 	}
 }
 
-// TryChannel sends a test notice through a channel; one to a job's own mail goes
-// to root.
+// TryChannel sends a test notification through a channel; one to a job's own mail goes to root.
 func (b backend) TryChannel(ctx context.Context, name string) error {
 	err := b.notices.Try(ctx, name, job.Notice{
 		At: b.clock.Now().Wall, On: job.OnSuccess, Job: "test", User: "root", Text: "This is a test: nothing has happened.",
