@@ -27,9 +27,9 @@ type Ring interface {
 	jobstate.Ring
 }
 
-// ring answers with the state of the ring, also if the host is not in one.
-func (s *Server) ring(ctx context.Context, c *call.Call) error {
-	answer := s.daemon.Ring().Status()
+// ringStatus answers with the state of the ring, also if the host is not in one.
+func (s *Server) ringStatus(ctx context.Context, c *call.Call) error {
+	answer := s.ring.Status()
 	answer.Problems = c.Peer.Problems(answer.Problems)
 	if answer.Name != "" { // otherwise it may have been in a ring before
 		var err error
@@ -49,9 +49,9 @@ func (s *Server) changeRing(ctx context.Context, c *call.Call) error {
 	switch r.Do {
 	case api.RingJoin, api.RingLeave, api.RingDrain, api.RingUndrain, api.RingRotate, api.RingRecover:
 	default:
-		return call.BadRequest(fmt.Sprintf("do=%q is nothing that can be done with a ring", r.Do), "it is join, leave, drain, undrain, rotate-key or recover")
+		return call.BadRequest(fmt.Sprintf("invalid do=%q: expected join, leave, drain, undrain, rotate-key or recover", r.Do), "")
 	}
-	done, err := s.daemon.Ring().Change(ctx, r)
+	done, err := s.ring.Change(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -83,8 +83,7 @@ func ringJobs(c *call.Call) []api.RingJob {
 }
 
 func (s *Server) ringDiff(ctx context.Context, c *call.Call) error {
-	ring := s.daemon.Ring()
-	status := ring.Status()
+	status := s.ring.Status()
 	if status.Name == "" {
 		return members.NoRing("compare ring jobs")
 	}
@@ -92,7 +91,7 @@ func (s *Server) ringDiff(ctx context.Context, c *call.Call) error {
 	if err != nil {
 		return err
 	}
-	theirs, err := members.Ask[api.RingJobs](ctx, c, ring, m, "/v1/ring/jobs", nil)
+	theirs, err := members.Ask[api.RingJobs](ctx, c, s.ring, m, "/v1/ring/jobs", nil)
 	if err != nil {
 		return err
 	}

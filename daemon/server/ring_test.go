@@ -70,7 +70,7 @@ func TestRingLeavesOutProblemsOfOthers(t *testing.T) {
 	for want, peer := range map[int]call.Peer{3: {Name: "root", Admin: true}, 2: {Name: "ann"}, 1: {Name: "bob"}} {
 		ctx := call.WithPeer(t.Context(), func() call.Peer { return peer }, func() int { return 0 })
 		answer := httptest.NewRecorder()
-		if err := s.ring(ctx, s.newCall(answer, httptest.NewRequestWithContext(ctx, "GET", "/v1/ring", nil))); err != nil {
+		if err := s.ringStatus(ctx, s.newCall(answer, httptest.NewRequestWithContext(ctx, "GET", "/v1/ring", nil))); err != nil {
 			t.Fatal(err)
 		}
 		var got api.Ring
@@ -210,8 +210,8 @@ func TestRingIsChangedAsAsked(t *testing.T) {
 	w.ring = ringOfThree()
 	w.ring.answer = func(string, string) (int, string, error) { return http.StatusOK, `{"v":1}`, nil }
 	root := w.client()
-	if _, err := root.ChangeRing(t.Context(), api.RingRequest{Do: "spin"}); api.KindOf(err) != api.Usage {
-		t.Errorf("spin: got %v, want %s", err, api.Usage)
+	if _, err := root.ChangeRing(t.Context(), api.RingRequest{Do: "spin"}); api.KindOf(err) != api.Usage || !strings.HasPrefix(err.Error(), `invalid do="spin": expected join,`) {
+		t.Errorf("spin: got %v, want the values of do", err)
 	}
 	if done, err := root.ChangeRing(t.Context(), api.RingRequest{Do: api.RingDrain}); err != nil || done.Did != "done" {
 		t.Errorf("drain by root: got %+v, %v", done, err)
@@ -235,11 +235,15 @@ func TestHostInNoRing(t *testing.T) {
 	_, diff := root.RingDiff(t.Context(), "db-02")
 	_, one := root.History(t.Context(), api.Filter{Node: "db-02"})
 	_, all := root.History(t.Context(), api.Filter{Node: api.AllNodes})
-	for i, err := range []error{change, diff, one, all} {
-		do := []string{"drain", "compare ring jobs", "see the history of other members", "see the history of other members"}[i]
-		e, ok := errors.AsType[*api.Error](err)
-		if want := "cannot " + do + ": this host is in no ring"; !ok || e.Kind != api.Conflict || e.What != want {
-			t.Errorf("got %v, want %q", err, want)
+	for _, c := range []struct {
+		do  string
+		err error
+	}{
+		{"drain", change}, {"compare ring jobs", diff}, {"see the history of other members", one}, {"see the history of other members", all},
+	} {
+		e, ok := errors.AsType[*api.Error](c.err)
+		if want := "cannot " + c.do + ": this host is in no ring"; !ok || e.Kind != api.Conflict || e.What != want {
+			t.Errorf("got %v, want %q", c.err, want)
 		}
 	}
 }

@@ -87,7 +87,7 @@ func (s *Server) routes() []route {
 		{"GET", "/v1/db", admin, call.Cheap, s.upkeep.Sizes},
 		{"POST", "/v1/db", admin, call.Cheap, s.upkeep.Maintain},
 		{"POST", "/v1/notify", admin, call.Cheap, s.upkeep.TryChannel},
-		{"GET", "/v1/ring", owner, call.Cheap, s.ring},
+		{"GET", "/v1/ring", owner, call.Cheap, s.ringStatus},
 		{"GET", "/v1/ring/diff", admin, call.Cheap, s.ringDiff},
 		{"POST", "/v1/ring", admin, call.Cheap, s.changeRing},
 		{"GET", "/v1/crontab", owner, call.Cheap, s.crontabs.Show},

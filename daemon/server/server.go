@@ -38,8 +38,6 @@ type Daemon interface {
 	Ask(ctx context.Context, e event.Event) (effect.Answer, error)
 	// Audit stores actions in the audit log. ctx may be over.
 	Audit(ctx context.Context, actions []job.Action)
-	// Ring is the ring that the daemon is a member of, or members.None.
-	Ring() Ring
 }
 
 // Backend is the daemon, as far as this package and the packages below use it: New passes it to each. Its
@@ -55,6 +53,8 @@ type Backend interface {
 	overview.Daemon
 	upkeep.Daemon
 
+	// Ring returns the ring that the daemon is a member of, or members.None. New calls it once.
+	Ring() Ring
 	// FileFault returns why the files of a job with on=file: are not watched, or "".
 	FileFault(j job.Owned) string
 	// Tap makes f receive the facts and summaries of each step from now on, after the View that
@@ -106,6 +106,7 @@ type Crontabs = crontabs.Options
 // Server answers on the control socket.
 type Server struct {
 	daemon  Daemon
+	ring    Ring
 	now     func() time.Time
 	selfUID uint32
 	account func(uid uint32) (string, error)
@@ -133,23 +134,22 @@ type Server struct {
 // New makes a server; Serve lets it answer.
 func New(o Options) *Server {
 	s := &Server{
-		daemon: o.Backend, now: o.Now,
+		daemon: o.Backend, ring: o.Backend.Ring(), now: o.Now,
 		selfUID: o.SelfUID, account: o.Account, grant: o.Grant, exists: o.Exists, log: o.Log,
 		queries: call.NewQueries(), mux: http.NewServeMux(),
 	}
-	ring := o.Backend.Ring()
-	s.states = jobstate.New(o.Store, o.Backend.View, ring)
+	s.states = jobstate.New(o.Store, o.Backend.View, s.ring)
 	s.find = lookup.New(o.Store, o.Backend.View, s.states)
 	s.actions = actions.New(o.Backend, o.Store, s.states, s.find)
 	s.analyses = analysis.New(o.Backend, o.Store, s.states, s.find)
 	s.beats = cmp.Or(o.Beats, beats.New(o.Backend, ""))
 	s.crontabs = crontabs.New(o.Crontabs, o.Backend, o.Account)
-	s.history = history.New(o.Backend, o.Store, ring, s.find)
+	s.history = history.New(o.Backend, o.Store, s.ring, s.find)
 	s.jobs = jobinfo.New(o.Backend, o.Store, s.states, s.find)
-	s.monitor = monitoring.New(o.Backend, o.Store, ring, s.states, s.find, o.Now())
+	s.monitor = monitoring.New(o.Backend, o.Store, s.ring, s.states, s.find, o.Now())
 	s.overview = overview.New(o.Backend, o.Store, o.Backend.View, o.Now, s.states, s.crontabs, o.StateDir)
 	s.upkeep = upkeep.New(o.Backend, o.Store)
-	s.whys = why.New(o.Store, s.find, o.Backend.Health, ring, o.Backend.FileFault)
+	s.whys = why.New(o.Store, s.find, o.Backend.Health, s.ring, o.Backend.FileFault)
 	o.Backend.Tap(func(facts []job.Record, summaries []job.Summary) {
 		s.monitor.Tap(facts)
 		s.states.Tap(facts, summaries)

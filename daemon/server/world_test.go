@@ -28,7 +28,7 @@ type world struct {
 	*simulated.World
 	t testing.TB
 
-	// A test sets these before its first request, or while no request is active.
+	// A test sets these before it makes a server.
 	crontabs *Crontabs // nil: a daemon that was given its files by name
 	ring     *fakeRing // nil: the host is in none
 	grant    func(context.Context, string) call.Grant

@@ -3,6 +3,7 @@ package members
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -24,19 +25,24 @@ type Ring interface {
 	Transport() http.RoundTripper
 }
 
-// None is the Ring of a host that is in none. The name in its Status is "".
+// None is the Ring of a host in no ring.
 type None struct{}
 
-// Status is that of no members.
+// Status returns a ring without name and members.
 func (None) Status() api.Ring { return api.Ring{Members: []api.Member{}} }
 
-// Transport is never used: there are no members.
-func (None) Transport() http.RoundTripper { return nil }
+// Transport returns one that fails.
+func (n None) Transport() http.RoundTripper { return n }
 
-// Taken is false: no other member takes occurrences.
+// RoundTrip fails.
+func (None) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, errors.New("this host is in no ring")
+}
+
+// Taken reports that no other member claimed an occurrence.
 func (None) Taken(job.Key) (due time.Time, by string, ok bool) { return due, "", false }
 
-// Change fails.
+// Change returns NoRing's error.
 func (None) Change(_ context.Context, r api.RingRequest) (api.RingDone, error) {
 	return api.RingDone{}, NoRing(r.Do)
 }
