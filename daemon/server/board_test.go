@@ -119,6 +119,9 @@ func (r *reader) check(when string) {
 		if (st.Last == nil) != (len(ended) == 0) || st.Last != nil && st.Last.ID != ended[0].ID {
 			r.t.Errorf("%s: %s: the newest ended run is %+v, want the first of %+v", when, st.Job.ID, st.Last, ended)
 		}
+		if bad := r.w.Summary(st.Job.ID, st.Job.User).Bad; st.Streak != bad {
+			r.t.Errorf("%s: %s: a streak of %d failures, want %d", when, st.Job.ID, st.Streak, bad)
+		}
 		states[st.State]++
 		row := api.NewRow(&st.Status)
 		row.Fixed = !c.Peer.Admin
@@ -145,7 +148,7 @@ func (w *world) recent(s *Server, uid uint32, id job.ID) []job.Run {
 // call returns the request of a user.
 func (w *world) call(s *Server, uid uint32) *call.Call {
 	name, _ := users.Name(uid)
-	return &call.Call{Peer: call.Peer{UID: uid, Name: name, Admin: s.keeps(uid)}, View: w.View(), Now: w.Now().UTC()}
+	return call.Of(call.Peer{UID: uid, Name: name, Admin: s.keeps(uid)}, w.View(), w.Now())
 }
 
 // happen lets something happen, by chance.
@@ -413,6 +416,19 @@ func TestBoardSeesTimeGoBy(t *testing.T) {
 	r.round()
 	if row := r.rows["slow"]; row.State != job.StateLate {
 		t.Errorf("the row is %+v, want one that is late", row)
+	}
+}
+
+// A run that has no process is late when its grace is over, in lists and on boards.
+func TestDecidedRunIsLate(t *testing.T) {
+	w := newWorld(t, "#@ name=slow grace=2m\n* * * * * root true\n")
+	w.To("2026-11-20T00:01:00Z")
+	w.Set(instant(t, "2026-11-20T00:03:01Z"), 0)
+	r := w.reader(w.server(), 0)
+	r.round()
+	r.check("late")
+	if row := r.rows["slow"]; row.State != job.StateLate || row.Why != "it is decided, but not started yet" {
+		t.Errorf("the row is %+v, want one that is late, and why", row)
 	}
 }
 

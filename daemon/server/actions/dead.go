@@ -191,7 +191,7 @@ func (s *Actor) deadLettersOf(ctx context.Context, c *call.Call, jobs []job.ID, 
 	}
 	letters := make([]api.DeadLetter, 0, len(found))
 	for _, l := range found {
-		if c.SeesRun(l.Run) {
+		if c.SeesRun(&l.Run) {
 			letters = append(letters, apiDeadLetter(l))
 		}
 	}

@@ -78,7 +78,7 @@ func (s *Actor) Emit(ctx context.Context, c *call.Call) error {
 	if a.Err != nil { // the daemon ends, and the caller can try again with the next one
 		return &api.Error{Kind: api.Unreachable, What: "cannot emit " + strconv.Quote(r.Event), Why: a.Err.Reason, Fix: "wait until the daemon is up again: cronring status"}
 	}
-	runs := slices.DeleteFunc(a.Runs, func(r job.Run) bool { return !c.SeesRun(r) })
+	runs := slices.DeleteFunc(a.Runs, func(r job.Run) bool { return !c.SeesRun(&r) })
 	return c.Answer(api.Emitted{V: api.Version, Event: ev.Name, User: ev.User, Runs: append([]job.Run{}, runs...)})
 }
 

@@ -61,7 +61,7 @@ func (s *Analyst) recallAll(ctx context.Context, c *call.Call, pasts []*jobPast)
 		most = max(most, p.most)
 	}
 	err := s.store.Newest(ctx, ids, max(most, summedRuns), func(r *job.Run) {
-		if c.SeesRun(*r) {
+		if c.SeesRun(r) {
 			byID[r.Job].take(r)
 		}
 	})

@@ -86,7 +86,7 @@ func (s *Analyst) drawPast(ctx context.Context, c *call.Call, a axis, ids []job.
 		return nil
 	}
 	draw := func(r *job.Run) {
-		if l := byID[r.Job]; c.SeesRun(*r) && !r.State.Live() {
+		if l := byID[r.Job]; c.SeesRun(r) && !r.State.Live() {
 			l.run(r)
 		}
 	}

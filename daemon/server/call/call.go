@@ -61,7 +61,14 @@ type Call struct {
 
 // New returns the call of a request, whose context must be one of WithPeer.
 func New(view *view.View, now time.Time, w http.ResponseWriter, r *http.Request) *Call {
-	return &Call{Peer: peerOf(r.Context()), View: view, Now: now.UTC(), Query: r.URL.Query(), Request: r, Writer: w, need: View}
+	c := Of(peerOf(r.Context()), view, now)
+	c.Query, c.Request, c.Writer = r.URL.Query(), r, w
+	return c
+}
+
+// Of returns a call of a peer without a request.
+func Of(p Peer, view *view.View, now time.Time) *Call {
+	return &Call{Peer: p, View: view, Now: now.UTC(), need: View}
 }
 
 // Bound makes the call obey the limits on requests of its cost. It waits until the request may do

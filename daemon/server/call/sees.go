@@ -24,7 +24,7 @@ func (c *Call) SeesJob(i int) bool {
 
 // SeesRun is stricter than SeesJob: the name of a job can have been that of
 // another account's job before.
-func (c *Call) SeesRun(r job.Run) bool {
+func (c *Call) SeesRun(r *job.Run) bool {
 	return c.Peer.MayOf(c.need, c.View, r.Job, r.User)
 }
 
@@ -36,7 +36,7 @@ func (c *Call) Where(choose func(i int) bool) []int {
 // SeesDecision is SeesRun for a decision, which has a run or, for a skip, its own user.
 func (c *Call) SeesDecision(r job.Record) bool {
 	if r.Run != nil {
-		return c.SeesRun(*r.Run)
+		return c.SeesRun(r.Run)
 	}
 	return c.Peer.MayOf(c.need, c.View, r.Job, r.User)
 }
@@ -48,15 +48,4 @@ func (c *Call) IDs(jobs []int) []job.ID {
 		ids[k] = c.View.ID(i)
 	}
 	return ids
-}
-
-// LiveByJob returns the live runs that the caller sees, oldest first.
-func (c *Call) LiveByJob() map[job.ID][]job.Run {
-	live := map[job.ID][]job.Run{}
-	for _, r := range c.View.Runs() {
-		if c.SeesRun(r) {
-			live[r.Job] = append(live[r.Job], r)
-		}
-	}
-	return live
 }

@@ -40,7 +40,7 @@ func (s *Reader) Failures(ctx context.Context, c *call.Call) error {
 	groups := map[alike]*api.FailureGroup{}
 	of := statistics.FailuresOf{
 		User: c.OnlyUser(), From: since, To: c.Now, Parts: api.FailureParts, Runs: mostFailures, Groups: mostGroups,
-		Sees: func(id job.ID, user string) bool { return c.SeesRun(job.Run{Job: id, User: user}) },
+		Sees: func(id job.ID, user string) bool { return c.SeesRun(&job.Run{Job: id, User: user}) },
 	}
 	answer.Count, answer.Older, err = s.store.Failures(ctx, of, func(f *statistics.Failures) {
 		r := &f.Newest

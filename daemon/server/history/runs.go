@@ -73,7 +73,7 @@ func readFilter(c *call.Call) (f store.Filter, err error) {
 func liveOf(c *call.Call, f store.Filter) []job.Run {
 	live := []job.Run{}
 	for _, r := range c.View.Runs() {
-		if c.SeesRun(r) && (f.Jobs == nil || slices.Contains(f.Jobs, r.Job)) {
+		if c.SeesRun(&r) && (f.Jobs == nil || slices.Contains(f.Jobs, r.Job)) {
 			live = append(live, r)
 		}
 	}

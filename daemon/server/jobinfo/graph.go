@@ -116,7 +116,7 @@ func (s *Informer) newest(ctx context.Context, c *call.Call, jobs []int) (map[jo
 	}
 	newest := make(map[job.ID]*job.Run, len(recent))
 	for id, runs := range recent {
-		k := slices.IndexFunc(runs, func(r job.Run) bool { return !r.State.Live() && r.Verdict.Final() && c.SeesRun(r) })
+		k := slices.IndexFunc(runs, func(r job.Run) bool { return !r.State.Live() && r.Verdict.Final() && c.SeesRun(&r) })
 		if k >= 0 {
 			newest[id] = &runs[k]
 		}

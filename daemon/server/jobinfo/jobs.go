@@ -130,7 +130,7 @@ func (s *Informer) recent(ctx context.Context, c *call.Call, id job.ID) ([]job.R
 	if err != nil {
 		return nil, err
 	}
-	seen := slices.DeleteFunc(ended[id], func(r job.Run) bool { return !c.SeesRun(r) })
+	seen := slices.DeleteFunc(ended[id], func(r job.Run) bool { return !c.SeesRun(&r) })
 	if len(seen) == 0 { // another user had a job of that name meanwhile
 		i, _ := c.View.Find(id)
 		return s.ownLast(ctx, id, c.View.Entry(i).User())

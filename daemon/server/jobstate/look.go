@@ -19,16 +19,13 @@ type Look struct {
 	Where  *Whereabouts
 	pasts  []Past
 	live   map[int][]job.Run // live runs that the user sees, by job, oldest first
-	marked map[int]bool      // jobs that may have a pause, a problem or an acknowledgement; nil: any may have one
+	marked map[int]bool      // jobs that may have a pause, a problem or an acknowledgement; nil: any may
 }
 
 // Look returns what the caller sees of some jobs, or of all if slots is nil.
 func (s *Jobs) Look(c *call.Call, slots []int) *Look {
 	p := &Look{memory: s.memory, View: c.View, Now: c.Now, Peer: c.Peer, Where: s.Whereabouts(c.View), live: map[int][]job.Run{}}
-	wanted := make([]bool, c.View.Len())
-	for _, slot := range slots {
-		wanted[slot] = true
-	}
+	var wanted []bool
 	if slots == nil {
 		p.marked = map[int]bool{}
 		for _, id := range c.View.Marked() {
@@ -36,9 +33,14 @@ func (s *Jobs) Look(c *call.Call, slots []int) *Look {
 				p.marked[slot] = true
 			}
 		}
+	} else {
+		wanted = make([]bool, c.View.Len())
+		for _, slot := range slots {
+			wanted[slot] = true
+		}
 	}
 	c.View.EachRun(func(r *job.Run) {
-		if slot, ok := c.View.Find(r.Job); ok && (slots == nil || wanted[slot]) && c.SeesRun(*r) {
+		if slot, ok := c.View.Find(r.Job); ok && (slots == nil || wanted[slot]) && c.SeesRun(r) {
 			p.live[slot] = append(p.live[slot], *r)
 		}
 	})
@@ -48,8 +50,8 @@ func (s *Jobs) Look(c *call.Call, slots []int) *Look {
 	return p
 }
 
-// Read reads the past of jobs, valid until the next call. ok is false if the numbers are no longer
-// valid.
+// Read reads the past of jobs, valid until the next call. ok is false if the crontabs have changed
+// since.
 func (p *Look) Read(names *Numbering, slots []int) (pasts []Past, ok bool) {
 	p.pasts, ok = p.memory.read(p.pasts[:0], names, slots, p.Peer.Admin)
 	return p.pasts, ok

@@ -111,7 +111,7 @@ func (s *Jobs) lastRuns(ctx context.Context, c *call.Call, jobs []int) (lasts []
 	}
 	lasts = make([]*job.Run, len(jobs))
 	take := func(r job.Run) {
-		if k := places[r.ID]; c.SeesRun(r) {
+		if k := places[r.ID]; c.SeesRun(&r) {
 			lasts[k] = &r
 		} else {
 			pasts[k] = Past{}

@@ -100,7 +100,7 @@ func (s *Searcher) EachRun(ctx context.Context, c *call.Call, f store.Filter) it
 			}
 			bulk := 0
 			for _, r := range runs {
-				if bulk += r.Bulk(); c.SeesRun(r) && !yield(r, nil) {
+				if bulk += r.Bulk(); c.SeesRun(&r) && !yield(r, nil) {
 					return
 				}
 			}
@@ -156,7 +156,13 @@ func (s *Searcher) OneRun(ctx context.Context, c *call.Call, verb, text string) 
 		return job.Run{}, err
 	}
 	if !ref.failed {
-		runs = newest(runs, c.LiveByJob()[id])
+		var live []job.Run
+		c.View.EachRun(func(r *job.Run) {
+			if r.Job == id && c.SeesRun(r) {
+				live = append(live, *r)
+			}
+		})
+		runs = newest(runs, live)
 	}
 	if back := max(ref.back, 1); len(runs) >= back {
 		return s.Numbered(ctx, c, verb, runs[back-1].ID) // with its variables
@@ -199,12 +205,12 @@ func (s *Searcher) Numbered(ctx context.Context, c *call.Call, verb string, id j
 			return r, fmt.Errorf("read history: %w", err)
 		}
 	}
-	if ok && !c.SeesRun(r) {
+	if ok && !c.SeesRun(&r) {
 		if err := c.MissingRole(Doing(verb)+" run "+id.String(), r.Job, r.User); err != nil {
 			return r, err
 		}
 	}
-	if !ok || !c.SeesRun(r) {
+	if !ok || !c.SeesRun(&r) {
 		return job.Run{}, &api.Error{
 			Kind: api.NotFound,
 			What: fmt.Sprintf("cannot %s run %s: no such run", Doing(verb), id),

@@ -33,7 +33,7 @@ func (m *gauges) addDaemon(read bool) {
 	}
 	live := map[job.RunState]int{}
 	m.view.EachRun(func(r *job.Run) {
-		if m.c.SeesRun(*r) {
+		if m.c.SeesRun(r) {
 			live[r.State]++
 		}
 	})

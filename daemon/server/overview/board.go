@@ -197,8 +197,7 @@ func (b *Board) renumber(names *jobstate.Numbering) (gone []job.ID) {
 }
 
 func (b *Board) look(slots []int) *painter {
-	c := &call.Call{Peer: b.peer, View: b.view, Now: b.now}
-	return &painter{Look: b.o.states.Look(c, slots), own: b.own}
+	return &painter{Look: b.o.states.Look(call.Of(b.peer, b.view, b.now), slots), own: b.own}
 }
 
 func (b *Board) sees(i int) bool { return b.peer.May(call.View, b.names.View.Entry(i)) }

@@ -122,7 +122,7 @@ func (ev *evidence) findStart(c *call.Call, from, to time.Time) {
 	}
 	within := func(start time.Time) bool { return !start.Before(from) && start.Before(to) }
 	for _, r := range c.View.Runs() {
-		if r.Job == ev.job.ID && within(r.NotBefore) && c.SeesRun(r) {
+		if r.Job == ev.job.ID && within(r.NotBefore) && c.SeesRun(&r) {
 			ev.at = r.Due
 			return
 		}
@@ -162,7 +162,7 @@ func (x *Explainer) addNewest(ctx context.Context, c *call.Call, ev *evidence) e
 func (x *Explainer) addNewestOccurrence(ctx context.Context, c *call.Call, ev *evidence) error {
 	waits := map[job.RunID]bool{}
 	for _, r := range c.View.Runs() {
-		if r.Job == ev.job.ID && isWaiting(r) && c.SeesRun(r) {
+		if r.Job == ev.job.ID && isWaiting(r) && c.SeesRun(&r) {
 			waits[r.ID] = true
 		}
 	}
@@ -200,7 +200,7 @@ func (x *Explainer) newestSince(ctx context.Context, c *call.Call, ev *evidence,
 
 // addRun brings the run of the decision up to date.
 func (x *Explainer) addRun(c *call.Call, ev *evidence) {
-	if ev.record.Run == nil || !c.SeesRun(*ev.record.Run) {
+	if ev.record.Run == nil || !c.SeesRun(ev.record.Run) {
 		return
 	}
 	r := *ev.record.Run

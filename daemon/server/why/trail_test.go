@@ -74,7 +74,7 @@ func explainHost(t *testing.T, seed uint64) {
 	view := lived.Engine.View
 	states := jobstate.New(history, view, members.None{})
 	a.whys = New(history, lookup.New(history, view, states), func() api.Health { return api.Health{Host: "db-01"} }, members.None{}, func(job.Owned) string { return "" })
-	a.call = &call.Call{Peer: call.Peer{Admin: true}, View: view(), Now: lived.Now.Wall}
+	a.call = call.Of(call.Peer{Admin: true}, view(), lived.Now.Wall)
 	a.about(records)
 }
 

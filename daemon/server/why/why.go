@@ -121,10 +121,10 @@ func (x *Explainer) gather(ctx context.Context, c *call.Call, i int, at time.Tim
 	ev.addBlackout(c)
 	ev.fault = x.fault(job.Owned{Job: ev.job.ID, User: ev.job.User})
 	for _, r := range c.View.Runs() {
-		if ev.live == nil && r.Job == ev.job.ID && c.SeesRun(r) {
+		if ev.live == nil && r.Job == ev.job.ID && c.SeesRun(&r) {
 			ev.live = &r
 		}
-		if isWaiting(r) && r.Job == ev.job.ID && c.SeesRun(r) && (ev.run == nil || r.Invocation != ev.run.Invocation) {
+		if isWaiting(r) && r.Job == ev.job.ID && c.SeesRun(&r) && (ev.run == nil || r.Invocation != ev.run.Invocation) {
 			ev.waiting = append(ev.waiting, r)
 		}
 	}
@@ -229,7 +229,7 @@ func (x *Explainer) addPast(ctx context.Context, c *call.Call, ev *evidence) err
 		return err
 	}
 	for _, r := range recent[ev.job.ID] {
-		if c.SeesRun(r) && r.State == job.RunEnded && !r.Started.IsZero() {
+		if c.SeesRun(&r) && r.State == job.RunEnded && !r.Started.IsZero() {
 			ev.past = append(ev.past, r)
 		}
 	}
@@ -247,7 +247,7 @@ func (x *Explainer) addParents(ctx context.Context, c *call.Call, ev *evidence) 
 		if err != nil {
 			return err
 		}
-		if ok && c.SeesRun(r) && p.Verdict != "" {
+		if ok && c.SeesRun(&r) && p.Verdict != "" {
 			ev.ends[p.Run] = r.Ended
 		}
 	}
