@@ -3,14 +3,18 @@ package daemon
 import (
 	"context"
 	"errors"
+	"reflect"
 	"testing"
 	"time"
 
+	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/member"
+	"github.com/cronring/cronring/daemon/recorder"
 )
 
 // A reload belongs to the loop: it continues to its end even if the client has disconnected.
-func TestReloadIsNotOfWhoAsksForIt(t *testing.T) {
+func TestReloadContinuesWithoutTheCaller(t *testing.T) {
 	d := &shared{mailbox: mailbox{rereads: make(chan chan<- error)}}
 	ctx, leave := context.WithCancel(t.Context())
 	answer := make(chan error)
@@ -21,12 +25,12 @@ func TestReloadIsNotOfWhoAsksForIt(t *testing.T) {
 	done := <-d.rereads
 	leave()
 	if err := <-answer; !errors.Is(err, context.Canceled) {
-		t.Errorf("who left before the end is told %v, want %v", err, context.Canceled)
+		t.Errorf("a caller that left got %v, want %v", err, context.Canceled)
 	}
 	select {
 	case done <- nil:
 	default:
-		t.Error("the reload waits for somebody who has left")
+		t.Error("the reload waits for a caller that has left")
 	}
 }
 
@@ -47,6 +51,17 @@ func TestStartedAtAfterTheClockWasSet(t *testing.T) {
 		got := startedAt(begun, job.Moment{Wall: test.wall, Up: time.Hour + 10*time.Minute})
 		if !got.Equal(test.want) {
 			t.Errorf("now %s, ten minutes later: started at %s, want %s", test.wall, got, test.want)
+		}
+	}
+}
+
+// Requests of users run in other goroutines than the loop. They must not reach what only the loop may
+// use.
+func TestBackendCannotReachTheEngine(t *testing.T) {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[backend]()) {
+		switch f.Type {
+		case reflect.TypeFor[*engine.Engine](), reflect.TypeFor[*recorder.Recorder](), reflect.TypeFor[*member.Claims]():
+			t.Errorf("the backend has a field %s of type %s", f.Name, f.Type)
 		}
 	}
 }

@@ -140,17 +140,17 @@ func (t *crontabs) location(name string) (*time.Location, error) {
 // firstEvents returns the engine's events at the start, and the changes to pass to keepFirst when
 // the daemon is ready: each version costs a write to the disk, and a host may have ten thousand
 // crontabs.
-func (d *shared) firstEvents(ctx context.Context) ([]event.Event, []spool.Change) {
-	defer d.crontabs.reading.Unlock()
-	s := d.crontabs.current()
-	d.anacronRemoved()
-	d.announce(s)
+func (l *loop) firstEvents(ctx context.Context) ([]event.Event, []spool.Change) {
+	defer l.crontabs.reading.Unlock()
+	s := l.crontabs.current()
+	l.anacronRemoved()
+	l.announce(s)
 	soon, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
-	barred, _ := d.findBarredUsers(soon, s.Crontabs)
-	load := d.loadOf(soon, s.Crontabs)
+	barred, _ := l.findBarredUsers(soon, s.Crontabs)
+	load := l.loadOf(soon, s.Crontabs)
 	load.Awaited = awaited(s)
-	if !d.options.host() {
+	if !l.options.host() {
 		for _, r := range s.Refused {
 			load.Awaited[r.Path] = false
 		}

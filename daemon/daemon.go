@@ -177,6 +177,18 @@ func operate(ctx context.Context, o *Options, before *handover.Handover, service
 	tasks.Go(func() error { return d.runFiles(hands) })
 	serving, stopServing := context.WithCancel(hands)
 	answering := d.server()
+	if address := inForce.current().Listen; address != "" {
+		webhooks := answering.Webhooks(func() map[string]config.Token { return inForce.current().Tokens })
+		d.listening = webhooks.Problem
+		tasks.Go(func() error {
+			select {
+			case <-d.loaded:
+				webhooks.Run(serving, address)
+			case <-serving.Done():
+			}
+			return nil
+		})
+	}
 	// Before the jobs are loaded, an answer would be that there are none.
 	loaded := func(serve func(context.Context, net.Listener) error) func(context.Context, net.Listener) error {
 		return func(ctx context.Context, listener net.Listener) error {
@@ -190,18 +202,6 @@ func operate(ctx context.Context, o *Options, before *handover.Handover, service
 	tasks.Go(func() error { return loaded(answering.Serve)(serving, listener) })
 	if d.ring != nil {
 		d.ring.Run(hands, tasks.Go, d.View, d.history, loaded(answering.ServeMembers))
-	}
-	if address := inForce.current().Listen; address != "" {
-		webhooks := answering.Webhooks(func() map[string]config.Token { return inForce.current().Tokens })
-		d.listening = webhooks.Problem
-		tasks.Go(func() error {
-			select {
-			case <-d.loaded:
-				webhooks.Run(serving, address)
-			case <-serving.Done():
-			}
-			return nil
-		})
 	}
 	tasks.Go(func() error { return d.watchCrontabs(serving) })
 

@@ -126,7 +126,8 @@ const (
 )
 
 // pauseSpawner pauses the spawner. Its remaining events arrive before the channel is readable.
-func (d *shared) pauseSpawner() <-chan []effect.Start {
+func (l *loop) pauseSpawner() <-chan []effect.Start {
+	d := l.shared
 	close(d.away)
 	parted := make(chan []effect.Start, 1)
 	go func() {

@@ -13,12 +13,12 @@ import (
 )
 
 // watchFiles replaces the files whose arrival starts jobs.
-func (d *shared) watchFiles(jobs []effect.FileWatch) {
+func (l *loop) watchFiles(jobs []effect.FileWatch) {
 	all := map[string][]watchfiles.Watch{}
 	for _, j := range jobs {
 		all[j.Job.User] = append(all[j.Job.User], watchfiles.Watch{Job: j.Job, Globs: j.Patterns, Since: j.Since})
 	}
-	d.files.Set(all)
+	l.files.Set(all)
 }
 
 // runFiles watches files until running jobs are left or ctx ends: the spawner does not pause before

@@ -234,7 +234,9 @@ func (d *shared) printed(h *handed.Run) []job.Chunk {
 	return chunks
 }
 
-// newLoop returns a loop whose engine is restored from the history. The caller's goroutine owns it.
+// newLoop returns a loop whose engine and recorder are restored, and publishes the first view. On the
+// host's own daemon it also logs the boot and takes the time until which another cron ran the crontabs.
+// Only the caller's goroutine may use the loop.
 func newLoop(d *shared, records *recorder.Recorder, memory store.Restored, in inheritance) *loop {
 	now := d.clock.Now()
 	state := engine.State{

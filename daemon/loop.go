@@ -61,12 +61,14 @@ type loop struct {
 	handedSignals  chan os.Signal   // signals that the previous daemon received; full at first
 	pendingSignals []os.Signal      // for the next daemon
 	leaveSignal    os.Signal        // is handled when the other members have taken over
-	left           <-chan struct{}  // readable then
+	left           <-chan struct{}  // readable when they have
 	killed         <-chan time.Time // readable killTime after the running jobs were ended
 	sincePrune     int
 }
 
-// shared is the part of the daemon that all goroutines may use. It has no reference to the loop.
+// shared is the part of the daemon that all goroutines may use. It has no reference to the loop. Fields
+// are set before the goroutines that use them start, except crontabs: the spawner uses it only for the
+// loop's starts.
 type shared struct {
 	mailbox
 	options    Options
@@ -124,7 +126,7 @@ func (l *loop) run(ctx context.Context, early []event.Event) (departure, error) 
 	defer cancel()
 
 	d := l.shared // for other goroutines
-	events, changes := d.firstEvents(ctx)
+	events, changes := l.firstEvents(ctx)
 	l.step(inbox{events: events}, upRecord(l.clock.Now().Wall, l.options))
 	l.recall()
 	l.resume()
@@ -357,10 +359,10 @@ func (l *loop) step(in inbox, more ...job.Record) {
 }
 
 // publish sends records to all subscribers and the log.
-func (d *shared) publish(records []job.Record) {
+func (l *loop) publish(records []job.Record) {
 	for i := range records {
-		d.hub.Publish(api.Event{Record: &records[i]})
-		d.logWriter.Record(&records[i])
+		l.hub.Publish(api.Event{Record: &records[i]})
+		l.logWriter.Record(&records[i])
 	}
 }
 

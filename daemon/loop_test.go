@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"go/types"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -16,8 +17,10 @@ type noImports struct{}
 
 func (noImports) Import(string) (*types.Package, error) { return nil, errors.ErrUnsupported }
 
-// TestLoopIsReachedFromItsGoroutineOnly checks that nothing which another goroutine could use has a
-// reference to the loop: no function literal, method value, go statement, field or global variable.
+// TestLoopIsReachedFromItsGoroutineOnly checks that other goroutines cannot get a reference to the loop. A
+// variable of its type has no other use than l.field and l.method(), and none in a function literal or go
+// statement. Fields and global variables do not have its type. It also checks that the loop does not call
+// methods that wait for it.
 func TestLoopIsReachedFromItsGoroutineOnly(t *testing.T) {
 	paths, err := filepath.Glob("*.go")
 	if err != nil {
@@ -41,36 +44,62 @@ func TestLoopIsReachedFromItsGoroutineOnly(t *testing.T) {
 	isLoop := func(v *types.Var) bool {
 		return v != nil && strings.TrimPrefix(types.TypeString(v.Type(), types.RelativeTo(own)), "*") == "loop"
 	}
+	isUse := func(n ast.Node) bool {
+		id, _ := n.(*ast.Ident)
+		v, _ := info.Uses[id].(*types.Var)
+		return isLoop(v)
+	}
 	for id, o := range info.Defs {
-		if v, ok := o.(*types.Var); ok && isLoop(v) && (v.IsField() || v.Parent() == own.Scope()) {
-			t.Errorf("%s: %s has a reference to the loop", fset.Position(id.Pos()), id.Name)
+		if v, ok := o.(*types.Var); ok && isLoop(v) && v.Parent() == own.Scope() {
+			t.Errorf("%s: the global variable %s has a reference to the loop", fset.Position(id.Pos()), id.Name)
 		}
 	}
-	uses := 0
-	called := map[ast.Expr]bool{}
+	waits := []string{"Ask", "reread", "reload", "filesArrived"}
+	uses, function := 0, ""
+	called, allowed := map[ast.Expr]bool{}, map[ast.Expr]bool{}
 	for _, f := range files {
 		ast.Inspect(f, func(n ast.Node) bool {
 			switch n := n.(type) {
+			case *ast.FuncDecl:
+				function = n.Name.Name
+			case *ast.ReturnStmt:
+				for _, result := range n.Results {
+					allowed[result] = function == "newLoop"
+				}
 			case *ast.CallExpr:
 				called[n.Fun] = true
 			case *ast.SelectorExpr:
+				allowed[n.X] = true
 				if s := info.Selections[n]; s != nil && s.Kind() == types.MethodVal && !called[n] && isLoop(s.Obj().(*types.Func).Signature().Recv()) {
 					t.Errorf("%s: the method value %s has a reference to the loop", fset.Position(n.Pos()), n.Sel.Name)
 				}
+				if isUse(n.X) && slices.Contains(waits, n.Sel.Name) {
+					t.Errorf("%s: the loop calls %s, which waits for the loop", fset.Position(n.Pos()), n.Sel.Name)
+				}
+			case *ast.StructType:
+				for _, field := range n.Fields.List {
+					ast.Inspect(field.Type, func(inner ast.Node) bool {
+						if id, ok := inner.(*ast.Ident); ok && id.Name == "loop" {
+							t.Errorf("%s: a field has a reference to the loop", fset.Position(id.Pos()))
+						}
+						return true
+					})
+				}
 			case *ast.FuncLit, *ast.GoStmt:
 				ast.Inspect(n, func(inner ast.Node) bool {
-					id, ok := inner.(*ast.Ident)
-					if !ok {
-						return true
-					}
-					if v, ok := info.Uses[id].(*types.Var); ok && isLoop(v) && (v.Pos() < n.Pos() || v.Pos() >= n.End()) {
-						t.Errorf("%s: a function literal or go statement has a reference to the loop", fset.Position(id.Pos()))
+					if isUse(inner) {
+						if v := info.Uses[inner.(*ast.Ident)]; v.Pos() < n.Pos() || v.Pos() >= n.End() {
+							t.Errorf("%s: a function literal or go statement has a reference to the loop", fset.Position(inner.Pos()))
+						}
 					}
 					return true
 				})
 			case *ast.Ident:
-				if v, ok := info.Uses[n].(*types.Var); ok && isLoop(v) {
-					uses++
+				if !isUse(n) {
+					break
+				}
+				if uses++; !allowed[n] {
+					t.Errorf("%s: the loop is used as a value, which another goroutine could get", fset.Position(n.Pos()))
 				}
 			}
 			return true

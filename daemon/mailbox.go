@@ -10,21 +10,22 @@ import (
 	"github.com/cronring/cronring/daemon/watchfiles"
 )
 
-// mailbox is how other goroutines reach the loop: they send requests to it, and read its latest view.
+// mailbox has the channels to the loop and its latest view, for other goroutines.
 type mailbox struct {
 	requests chan request
 	rereads  chan chan<- error
-	arrivals chan event.Files // of files
+	arrivals chan event.Files // files that arrived, for jobs with on=file:
 	view     atomic.Pointer[view.View]
 }
 
-// request is a question from outside, with the place where the answer goes.
+// request is an event and the channel for its answer.
 type request struct {
 	event event.Event
 	reply chan<- effect.Answer
 }
 
-// View returns the view of the latest step, or nil before the loop runs.
+// View returns the view of the latest step. It is nil until newLoop, and has no jobs before the first
+// step.
 func (m *mailbox) View() *view.View { return m.view.Load() }
 
 // Ask sends an event to the loop and waits for its answer.

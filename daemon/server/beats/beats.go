@@ -22,7 +22,7 @@ const patience = 10 * time.Second // for the loop's answer
 // Daemon is the loop, as far as beats need it.
 type Daemon interface {
 	Ask(ctx context.Context, e event.Event) (effect.Answer, error)
-	View() *view.View // nil before the loop runs
+	View() *view.View // nil until the engine is restored
 }
 
 // Receiver takes signs of life.
