@@ -38,11 +38,11 @@ type Row struct {
 	Contact   string // whom to ask about it: owner=
 	State     job.State
 	Protected bool          // a person is asked twice before it is changed
-	Fixed     bool          // the reader may not change its entry: see Status.Denied
+	Fixed     bool          // the reader must not change its entry: see Status.Denied
 	Paused    bool          // a user paused it, whatever its state
 	Acked     bool          // the newest run failed, and a person has seen it
 	Next      time.Time     // zero: nothing planned
-	Node      string        // of a ring job: the host whose the next is, as the ring is now
+	Node      string        // of a ring job: the owner of the next occurrence, as the ring is now
 	Elsewhere string        // of a ring job: the host that took a later occurrence than that of LastRun
 	Began     time.Time     // start of the oldest run that lives; zero: none has started
 	Live      int           // runs that live, waiting ones too
@@ -52,7 +52,7 @@ type Row struct {
 	Ending    string        // how it failed: "exit 1"; empty if it succeeded
 	Streak    int           // occurrences in a row that failed
 	HeldUntil time.Time     // zero: not held, or without an end
-	Why       string        // one line: what it is held, late or waiting for
+	Why       string        // one line: why it is late, waiting, held or paused
 }
 
 // NewRow returns the row of a job, without Fixed.

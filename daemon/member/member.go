@@ -57,7 +57,7 @@ type Options struct {
 	Version string
 	Log     *slog.Logger
 	Up      func() time.Duration // since the boot
-	Loaded  <-chan struct{}      // closed when the engine has its jobs
+	Loaded  <-chan struct{}      // closed when the engine has its jobs; must not be nil
 }
 
 // New makes this host's part in the ring. Run takes part in it.

@@ -307,7 +307,7 @@ func TestMetricsStandInTheManual(t *testing.T) {
 		delete(told, m[1])
 	}
 	for name := range told {
-		t.Errorf("the manual tells of %s, which there is not", name)
+		t.Errorf("the manual lists %s, which does not exist", name)
 	}
 }
 

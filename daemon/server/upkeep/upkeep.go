@@ -24,8 +24,8 @@ import (
 type Daemon interface {
 	// Configuration returns the daemon's configuration.
 	Configuration() api.Config
-	// TryChannel sends a test notice through a channel and waits for what comes
-	// of it. The error is an api.Error of kind NotFound if there is none.
+	// TryChannel sends a test notification through a channel and returns its result. The error is an
+	// api.Error of kind NotFound if there is no such channel.
 	TryChannel(ctx context.Context, name string) error
 	// Prune removes history that the options of jobs do not keep, now.
 	Prune(ctx context.Context) (prune.Pruned, error)
@@ -55,8 +55,8 @@ func (m *Maintainer) Config(_ context.Context, c *call.Call) error {
 	return c.Answer(answer)
 }
 
-// TryChannel sends a test notice through a channel. It is for root alone: a channel's program and
-// address are not for everybody to set off.
+// TryChannel sends a test notification through a channel. Only admins may send it, because it runs
+// the channel's program.
 func (m *Maintainer) TryChannel(ctx context.Context, c *call.Call) error {
 	r, err := call.Body[api.NotifyRequest](c)
 	if err != nil {
@@ -93,8 +93,8 @@ func (m *Maintainer) Maintain(ctx context.Context, c *call.Call) error {
 	}
 	if !m.busy.TryLock() {
 		return &api.Error{
-			Kind: api.Conflict, What: "cannot " + r.Do + " the history: it is being looked after already",
-			Why: "another check, prune or backup is under way", Fix: "wait for its end",
+			Kind: api.Conflict, What: "cannot " + r.Do + " the history: another check, prune or backup is running",
+			Why: "each of them reads the whole history", Fix: "wait for its end",
 		}
 	}
 	defer m.busy.Unlock()
@@ -109,7 +109,7 @@ func (m *Maintainer) Maintain(ctx context.Context, c *call.Call) error {
 	case api.DBBackup:
 		done.Path, done.Bytes, err = m.store.Backup(ctx, c.Now)
 	default:
-		return call.BadRequest(fmt.Sprintf("do=%q is nothing that can be done to the history", r.Do), "it is check, prune or backup")
+		return call.BadRequest(fmt.Sprintf("invalid do=%q: expected check, prune or backup", r.Do), "")
 	}
 	if errors.Is(err, os.ErrExist) {
 		return &api.Error{Kind: api.Conflict, What: "cannot back the history up: there is a backup of this millisecond", Why: err.Error(), Fix: "cronring db backup"}
