@@ -73,8 +73,6 @@ func (quietLoop) Tap(func([]job.Record, []job.Summary)) {}
 
 func (quietLoop) Audit(context.Context, []job.Action) {}
 
-func (quietLoop) Ring() server.Ring { return members.None{} }
-
 func (q quietLoop) FileFault(job.Owned) string { return "" }
 
 func (q quietLoop) Configuration() api.Config { return api.Config{} }
