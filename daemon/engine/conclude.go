@@ -119,7 +119,7 @@ func (e *Engine) pauseFailed(r *live.Run) {
 	}
 	h := job.Hold{
 		Since: e.now.Wall, By: "cronring", User: r.User,
-		Reason: job.FailedForGood(r.ID, r.Result()),
+		Reason: job.DetailFailedForGood(r.ID, r.Result()),
 	}
 	e.setHold(r.Job, r.User, &h)
 	e.record(job.Record{Kind: job.Paused, Job: r.Job, Detail: h.Reason, Hold: &h})
@@ -188,7 +188,7 @@ func (e *Engine) retry(failed *live.Run) (r *live.Run) {
 	}
 	e.add(r)
 	e.pauseBefore(r, wait)
-	r.Detail = job.AfterResult(failed.Result())
+	r.Detail = job.DetailAfterResult(failed.Result())
 	e.recordRun(job.Queued, "", r, r.Detail) // its occurrence was decided before
 	if failed.Outcome.Kind == job.Lost {     // other members may have run it again meanwhile
 		e.reclaim(r)

@@ -184,7 +184,7 @@ func (e *Engine) repair(o *gate.Occurrence) {
 	j := o.Job
 	if h, ok := e.holds.Of(j.ID, j.User()); ok && !h.Until.IsZero() && !e.now.Wall.Before(h.Until) && o.Ends(&h) {
 		e.setHold(j.ID, j.User(), nil)
-		e.record(job.Record{Kind: job.Resumed, Job: j.ID, User: j.User(), Detail: job.PauseWasUntil(h.Until)})
+		e.record(job.Record{Kind: job.Resumed, Job: j.ID, User: j.User(), Detail: job.DetailPauseEnd(h.Until)})
 	}
 	if b := j.Options.Breaker; b.Failures > 0 {
 		if l := e.summary(j.ID, j.User()); l.Open.Sub(e.now.Wall) > b.Hold {
@@ -254,7 +254,7 @@ func (e *Engine) skip(o *gate.Occurrence, reason job.Reason, detail string) {
 func (e *Engine) skipAll(o gate.Occurrence, all []exchange.Skip) {
 	for _, s := range all {
 		o.First, o.Due, o.Count = s.First, s.Due, s.Count
-		e.skip(&o, s.Reason, job.LateBy(e.now.Wall.Sub(s.Due)))
+		e.skip(&o, s.Reason, job.DetailLate(e.now.Wall.Sub(s.Due)))
 	}
 }
 

@@ -143,7 +143,7 @@ func (e *Engine) waitForParents(r *live.Run, w *join.Parents) {
 	}
 	r.NotBefore = e.patience(r)
 	r.Parents = r.WithParents(w)
-	e.wait(r, job.WaitsOnParents, job.ForJobs(w.Missing()))
+	e.wait(r, job.WaitsOnParents, job.DetailForJobs(w.Missing()))
 	e.giveUpLater(r)
 }
 
@@ -174,7 +174,7 @@ func (e *Engine) patience(r *live.Run) time.Time {
 func (e *Engine) refuseFor(r *live.Run, w *join.Parents, c join.Chance) {
 	if r.Recorded == nil {
 		r.NotBefore = e.now.Wall
-		e.wait(r, job.WaitsOnParents, job.ForJobs(w.All()))
+		e.wait(r, job.WaitsOnParents, job.DetailForJobs(w.All()))
 	}
 	reason := job.ParentSkipped
 	r.Verdict = job.VerdictSkip

@@ -353,7 +353,7 @@ func (e *Engine) readClock(now job.Moment) {
 
 // recordStep records that the clock was set, in which direction and by how much.
 func (e *Engine) recordStep(step time.Duration) {
-	e.record(job.Record{Kind: job.Stepped, Era: e.era, Was: e.now.Wall.Add(-step), Detail: job.ClockSetBy(step)})
+	e.record(job.Record{Kind: job.Stepped, Era: e.era, Was: e.now.Wall.Add(-step), Detail: job.DetailClockSet(step)})
 }
 
 // setBack begins a new era, in which some occurrences repeat.
@@ -377,7 +377,7 @@ func (e *Engine) setBack(by time.Duration) {
 // occurrence. Such a bug in the program would otherwise stop these jobs silently.
 func (e *Engine) holdFaulty() {
 	if faulty := e.agenda.TakeFaulty(); len(faulty) > 0 {
-		e.jobs = e.jobs.Hold(faulty, job.HeldFaulty)
+		e.jobs = e.jobs.Hold(faulty, job.HeldFaultySchedule)
 	}
 }
 

@@ -35,7 +35,7 @@ func (e *Engine) startOnHost() {
 	happened := e.onHost
 	e.onHost = hostEvents{}
 	if happened.resumed > 0 {
-		e.startAll(e.jobs.OnResume(), job.HostResumed, job.AfterSuspend(happened.resumed), nil)
+		e.startAll(e.jobs.OnResume(), job.HostResumed, job.DetailSuspend(happened.resumed), nil)
 	}
 	if happened.stepped {
 		e.startAll(e.jobs.OnClock(), job.ClockSet, "", nil)
@@ -70,7 +70,7 @@ func (e *Engine) emitted(ev event.Emit) {
 	source := option.EventSource{User: ev.User, Name: ev.Name}.String()
 	e.record(job.Record{Kind: job.Emitted, User: ev.User, Detail: ev.Name})
 	env := append([]string{job.EventVariable + "=" + ev.Name, job.EventUser + "=" + ev.User}, ev.Env...)
-	e.answer(ev.Token, e.startAll(e.jobs.StartedBy(ev.Name, ev.User, ev.Admin), job.EventEmitted, job.EmittedBy(source, ev.User, ev.By), env), nil)
+	e.answer(ev.Token, e.startAll(e.jobs.StartedBy(ev.Name, ev.User, ev.Admin), job.EventEmitted, job.DetailEmitted(source, ev.User, ev.By), env), nil)
 }
 
 // watchFiles requests that the files of all jobs with on=file: are watched. A job that is new, or did
@@ -113,5 +113,5 @@ func (e *Engine) filesArrived(ev event.Files) {
 		l.Since = at
 	}
 	e.setSummary(l)
-	e.startEvent(slot, at, job.FilesArrived, job.FileNames(ev.Paths, ev.More), []string{job.PathsVariable + "=" + strings.Join(ev.Paths, "\n")})
+	e.startEvent(slot, at, job.FilesArrived, job.DetailFiles(ev.Paths, ev.More), []string{job.PathsVariable + "=" + strings.Join(ev.Paths, "\n")})
 }

@@ -247,7 +247,7 @@ func (e *Engine) passSlots(r *live.Run) (passes bool) {
 		return true
 	case e.draining:
 		e.lineUp(r)
-		e.wait(r, job.WaitsOnSlot, job.BeingReplaced)
+		e.wait(r, job.WaitsOnSlot, job.DetailBeingReplaced)
 		if e.needsSlot(r) {
 			e.overflow(r.User)
 		}
@@ -295,7 +295,7 @@ func (e *Engine) overflow(user string) {
 		e.wait(r, job.WaitsOnSlot, e.slots.Describe(r.Claim, e.now.Up))
 	}
 	e.slots.NoteOverflow(user, e.now.Wall)
-	e.dropFor(r, job.QueueOverflow, job.QueueMax(most))
+	e.dropFor(r, job.QueueOverflow, job.DetailQueueMax(most))
 }
 
 // dispatch continues waiting runs in order, as long as there are free slots. It stops
@@ -441,9 +441,9 @@ func (e *Engine) preemptibility(id job.RunID) slots.Preemptibility {
 // recordPreemption records for which run a run is stopped. Its user learns the name of that run's
 // job only if both belong to the same user.
 func (e *Engine) recordPreemption(r *live.Run, c *slots.Claim) {
-	by := job.RunOfUser(c.Run, c.User)
+	by := job.DetailRunOfUser(c.Run, c.User)
 	if c.User == r.User {
-		by = job.RunOf(c.Run, c.Job)
+		by = job.DetailRun(c.Run, c.Job)
 	}
 	r.Run.Stop = &job.Stop{By: by, For: c.Run, At: e.now.Wall, Signal: option.SignalName(r.Options.StopSignal)}
 	if r.Options.StopSignal != syscall.SIGKILL {
@@ -461,7 +461,7 @@ func (e *Engine) requeue(r *live.Run, preempted *live.Run) {
 	r.Gate = live.GateSlots
 	r.Wait(job.WaitsOnSlot)
 	e.lineUp(r)
-	r.Detail = job.AfterPreemption(preempted.Result())
+	r.Detail = job.DetailAfterPreemption(preempted.Result())
 	e.recordRun(job.Queued, "", r, r.Detail)
 	e.overflow(r.User)
 }

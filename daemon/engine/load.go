@@ -51,7 +51,7 @@ func (e *Engine) load(ev event.Load) {
 	e.holdFaulty()
 	e.pending = e.listBehind(p, late, remembers)
 	if p.Changed || first {
-		e.record(job.Record{Kind: job.Loaded, Detail: job.CrontabsRead(e.jobs.Len(), len(ev.Crontabs))})
+		e.record(job.Record{Kind: job.Loaded, Detail: job.DetailCrontabs(e.jobs.Len(), len(ev.Crontabs))})
 		if first {
 			e.emit(e.roster())
 		} else {

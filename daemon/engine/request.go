@@ -37,7 +37,7 @@ func (e *Engine) admitRequest(o *gate.Occurrence) (*live.Run, *effect.Refusal) {
 	d := e.judge(o)
 	if d.Do == job.DecideSkip {
 		if !d.Until.IsZero() {
-			d.Detail = job.RuleUntil(d.Detail, d.Until.In(o.Zone()))
+			d.Detail = job.DetailRuleUntil(d.Detail, d.Until.In(o.Zone()))
 		}
 		forced := *o
 		forced.Forced = true
@@ -122,7 +122,7 @@ func (e *Engine) resumeJob(ev event.Resume) {
 	if paused {
 		e.setHold(ev.Job, user, nil)
 	}
-	e.record(job.Record{Kind: job.Resumed, Job: ev.Job, User: user, Detail: job.ByUser(ev.By)})
+	e.record(job.Record{Kind: job.Resumed, Job: ev.Job, User: user, Detail: job.DetailByUser(ev.By)})
 	e.answer(ev.Token, nil, nil)
 }
 
@@ -154,7 +154,7 @@ func (e *Engine) unacknowledge(ev event.Unack) {
 	}
 	l.Ack = nil
 	e.setSummary(l)
-	e.record(job.Record{Kind: job.Unacked, Job: ev.Job, Detail: job.ByUser(ev.By)})
+	e.record(job.Record{Kind: job.Unacked, Job: ev.Job, Detail: job.DetailByUser(ev.By)})
 	e.answer(ev.Token, nil, nil)
 }
 
@@ -182,7 +182,7 @@ func (e *Engine) redrive(ev event.Redrive) {
 	}
 	e.record(job.Record{
 		Kind: job.Redrove, Job: dead.Job, Due: dead.Due, Era: dead.Era, Run: &dead,
-		Detail: job.AsRun(r.ID, ev.By),
+		Detail: job.DetailAsRun(r.ID, ev.By),
 	})
 	e.answer(ev.Token, []job.Run{r.Run}, nil)
 }
@@ -190,7 +190,7 @@ func (e *Engine) redrive(ev event.Redrive) {
 // bury discards a dead letter. Its job may no longer exist.
 func (e *Engine) bury(ev event.Bury) {
 	dead := ev.Dead
-	e.record(job.Record{Kind: job.Buried, Job: dead.Job, Due: dead.Due, Era: dead.Era, Run: &dead, Detail: job.ByUser(ev.By)})
+	e.record(job.Record{Kind: job.Buried, Job: dead.Job, Due: dead.Due, Era: dead.Era, Run: &dead, Detail: job.DetailByUser(ev.By)})
 	e.answer(ev.Token, nil, nil)
 }
 
@@ -228,7 +228,7 @@ func (e *Engine) startBackfill(ev event.Backfill) {
 	e.fills.Next++
 	f := &backfill.Fill{Backfill: b, Ran: ev.Ran}
 	e.fills.Going = append(e.fills.Going, f)
-	e.recordFill(f, job.ByUser(b.By))
+	e.recordFill(f, job.DetailByUser(b.By))
 	begun := b
 	e.emit(effect.Answer{Token: ev.Token, Backfill: &begun})
 }
@@ -240,7 +240,7 @@ func (e *Engine) stopBackfill(ev event.StopBackfill) {
 		e.refuse(ev.Token, effect.Conflict, job.RefuseNoBackfill(ev.ID))
 		return
 	}
-	e.endFill(f, job.BackfillStopped, job.ByUser(ev.By))
+	e.endFill(f, job.BackfillStopped, job.DetailByUser(ev.By))
 	over := f.Backfill
 	e.emit(effect.Answer{Token: ev.Token, Backfill: &over})
 }
@@ -339,7 +339,7 @@ func (e *Engine) fillSlot(f *backfill.Fill) (slot int, why string) {
 	}
 	entry := e.jobs.Entry(slot)
 	if timetable.IsTimeless(entry.Schedule) || entry.Options().Period != nil {
-		return 0, job.StopsWithoutTimes
+		return 0, job.StopsNoSchedule
 	}
 	return slot, ""
 }
@@ -366,7 +366,7 @@ func (e *Engine) recordLeft(f *backfill.Fill) {
 		r.First, r.Count = time.Time{}, 0
 	}
 	r.Kind, r.Job, r.Era, r.Backfill = job.Decided, f.Job, e.era, &now
-	r.Decision, r.Reason, r.Detail = job.DecideSkip, job.AlreadyProcessed, job.Reprocessing(f.Reprocess)
+	r.Decision, r.Reason, r.Detail = job.DecideSkip, job.AlreadyProcessed, job.DetailReprocess(f.Reprocess)
 	e.record(r)
 }
 

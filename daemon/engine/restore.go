@@ -119,7 +119,7 @@ func (e *Engine) goOnWaiting(r *live.Run, lastSeen time.Time) {
 		e.drop(r, p.Reason)
 	case on == job.WaitsOnDelay && old.NotBefore.Before(e.now.Wall): // wait for the whole delay again: it reduces the load of a host that starts
 		r.NotBefore = e.delayAgain(r)
-		e.wait(r, on, job.Until(r.NotBefore.In(r.Zone)))
+		e.wait(r, on, job.DetailUntil(r.NotBefore.In(r.Zone)))
 		e.timers.Add(agenda.Timer{At: e.now.UpAt(r.NotBefore), Run: r.ID, Kind: agenda.WaitOver})
 	case on == job.WaitsOnCheck: // the result of the command is not known
 		e.goOn(r, job.RanAfterCheck)

@@ -98,12 +98,12 @@ func (e *Engine) permit(slot int, p exchange.Permit) {
 func (e *Engine) decideShared(o gate.Occurrence, p exchange.Permit) *live.Run {
 	switch x := p.Orphan; {
 	case p.Reason != "":
-		e.skip(&o, p.Reason, job.LateBy(e.now.Wall.Sub(o.Due)))
+		e.skip(&o, p.Reason, job.DetailLate(e.now.Wall.Sub(o.Due)))
 		return nil
 	case x == nil || !x.Left && !x.Begun:
 		return e.decideDue(o, agenda.Occurrences{First: o.Due, List: []time.Time{o.Due}})
 	case x.Left: // it was not missed there, so catchup= does not apply
-		o.Cause, o.Detail = job.TakenOver, job.FromHost(x.Host)
+		o.Cause, o.Detail = job.TakenOver, job.DetailFromHost(x.Host)
 	default:
 		o.Cause = job.Rerun
 	}
@@ -160,6 +160,6 @@ func (e *Engine) resumeShared(r *live.Run, token uint64) {
 func (e *Engine) doubled(slot int, d exchange.Doubled) {
 	e.record(job.Record{
 		Kind: job.Doubled, Job: e.jobs.ID(slot), Due: d.Time(),
-		Detail: job.RanToo(d.Host, d.Run),
+		Detail: job.DetailRanToo(d.Host, d.Run),
 	})
 }

@@ -2,32 +2,46 @@ package job
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
 
-// This file has the words of all details: of decisions, of runs and of other records. The engine passes
-// facts to these functions and composes no text itself. The history stores the texts, and clients show them.
+// This file has the words of the details that are not the outcome of a run. The engine passes facts to
+// these functions and composes no text itself. The history stores the texts, and clients show them.
+// Constants have the type string, so that they cannot be used as a Reason or NoticeOn.
 
 // Details of requests.
 
-func ByUser(user string) string           { return "by " + user }
-func AsRun(id RunID, user string) string  { return fmt.Sprintf("as run %d, by %s", id, user) }
-func Reprocessing(which Reprocess) string { return "--reprocess=" + string(which) }
+func DetailByUser(user string) string          { return "by " + user }
+func DetailAsRun(id RunID, user string) string { return fmt.Sprintf("as run %d, by %s", id, user) }
+func DetailReprocess(which Reprocess) string   { return "--reprocess=" + string(which) }
 
-// EmittedBy describes an event, with the user who emitted it if the event is another user's.
-func EmittedBy(source, user, by string) string {
+// DetailEmitted describes an event, with the user who emitted it if the event is another user's.
+func DetailEmitted(source, user, by string) string {
 	if by != user {
-		source += ", " + ByUser(by)
+		source += ", " + DetailByUser(by)
 	}
 	return source
 }
 
 // Words returns who paused the job, and why: "by ann: moving house".
-func (h *Hold) Words() string { return because(ByUser(h.By), h.Reason) }
+func (h *Hold) Words() string { return because(DetailByUser(h.By), h.Reason) }
 
 // Words returns what was acknowledged, by whom and why: "run 5, by ann: known".
 func (a *Ack) Words() string { return because(fmt.Sprintf("run %d, by %s", a.Run, a.By), a.Reason) }
+
+// Words returns who requested the stop, and how: "by ann: HUP, KILL after 5s".
+func (s *Stop) Words() string {
+	text := DetailByUser(s.By)
+	if s.Signal != "" {
+		text += ": " + s.Signal
+	}
+	if s.Grace > 0 {
+		text += ", KILL after " + s.Grace.Round(min(s.Grace, time.Second)).String()
+	}
+	return text
+}
 
 // because adds the reason that a user entered, or nothing if it is "".
 func because(text, reason string) string {
@@ -39,30 +53,32 @@ func because(text, reason string) string {
 
 // Details of pauses that the daemon begins or ends.
 
-func PauseWasUntil(end time.Time) string { return "the pause was until " + end.Format(time.RFC3339) }
-func BreakerFailures(n int) string       { return fmt.Sprintf("breaker=, %d failures in a row", n) }
+func DetailPauseEnd(end time.Time) string { return "the pause was until " + end.Format(time.RFC3339) }
+func DetailBreaker(n int) string          { return fmt.Sprintf("breaker=, %d failures in a row", n) }
 
-func FailedForGood(id RunID, how string) string {
+func DetailFailedForGood(id RunID, how string) string {
 	return fmt.Sprintf("run %d failed for good: %s", id, how)
 }
 
 // Details of the host and of the ring.
 
-const BeingReplaced = "the daemon is about to be replaced"
+const DetailBeingReplaced string = "the daemon is about to be replaced"
 
-func AfterSuspend(d time.Duration) string  { return "after " + seconds(d) }
-func OnHost(name string) string            { return "this is " + name }
-func NeedsLabel(key, value string) string  { return fmt.Sprintf("need= asks for %s:%s", key, value) }
-func AvoidsLabel(key, value string) string { return fmt.Sprintf("avoid= names %s:%s", key, value) }
-func FromHost(name string) string          { return "from " + name }
-func RanToo(host string, id int64) string  { return fmt.Sprintf("ran on %s too, as run %d", host, id) }
+func DetailSuspend(d time.Duration) string { return "after " + seconds(d) }
+func DetailHost(name string) string        { return "this is " + name }
+func DetailNeed(key, value string) string  { return fmt.Sprintf("need= asks for %s:%s", key, value) }
+func DetailAvoid(key, value string) string { return fmt.Sprintf("avoid= names %s:%s", key, value) }
+func DetailFromHost(name string) string    { return "from " + name }
+func DetailRanToo(host string, id int64) string {
+	return fmt.Sprintf("ran on %s too, as run %d", host, id)
+}
 
-func CrontabsRead(jobs, crontabs int) string {
+func DetailCrontabs(jobs, crontabs int) string {
 	return fmt.Sprintf("%d jobs from %d crontabs", jobs, crontabs)
 }
 
-// ClockSetBy describes how far the clock was set. A negative step set it back.
-func ClockSetBy(step time.Duration) string {
+// DetailClockSet describes how far the clock was set. A negative step set it back.
+func DetailClockSet(step time.Duration) string {
 	way := "forward"
 	if step < 0 {
 		way = "back"
@@ -70,8 +86,9 @@ func ClockSetBy(step time.Duration) string {
 	return fmt.Sprintf("the clock was set %s by %s", way, seconds(step.Abs()))
 }
 
-// FileNames names one file, and how many there are besides it. others is the number of files without a name.
-func FileNames(paths []string, others int) string {
+// DetailFiles returns the first path and the number of further files. others counts the files that paths
+// does not list.
+func DetailFiles(paths []string, others int) string {
 	if len(paths) == 0 {
 		return fmt.Sprintf("%d files", others)
 	}
@@ -81,47 +98,49 @@ func FileNames(paths []string, others int) string {
 	return paths[0]
 }
 
-// Details of times, which are shown in their own zone. A rule is window=, blackout= or a blackout of the host.
+// Details of times. Times are formatted in the zone that they have; callers convert them. A rule is window=,
+// blackout= or a blackout of the host.
 
-func OnDay(day string) string                   { return "on " + day }
-func LateBy(d time.Duration) string             { return seconds(d) + " late" }
-func Until(t time.Time) string                  { return "until " + t.Format(time.RFC3339) }
-func RuleUntil(rule string, t time.Time) string { return rule + ", " + Until(t) }
-func RuleAndRun(rule, state string) string      { return rule + "; " + state }
+func DetailDay(day string) string                     { return "on " + day }
+func DetailLate(d time.Duration) string               { return seconds(d) + " late" }
+func DetailUntil(t time.Time) string                  { return "until " + t.Format(time.RFC3339) }
+func DetailRuleUntil(rule string, t time.Time) string { return rule + ", " + DetailUntil(t) }
+func DetailRuleAndRun(rule, state string) string      { return rule + "; " + state }
 
-func BreakerUntil(t time.Time, bad int) string {
-	return fmt.Sprintf("%s, after %d failures in a row", Until(t), bad)
+func DetailBreakerUntil(t time.Time, bad int) string {
+	return fmt.Sprintf("%s, after %d failures in a row", DetailUntil(t), bad)
 }
 
-func SucceededFor(due time.Time) string {
+func DetailSucceeded(due time.Time) string {
 	return "the occurrence of " + due.Format(time.RFC3339) + " succeeded"
 }
 
-// WaitUntil describes until when an occurrence waits, and because of which rule; "": because of a delay.
-func WaitUntil(t time.Time, rule string) string {
+// DetailWaitUntil describes how long an occurrence waits. rule is the rule that makes it wait, or "" for a
+// delay.
+func DetailWaitUntil(t time.Time, rule string) string {
 	if rule == "" {
-		return Until(t)
+		return DetailUntil(t)
 	}
-	return Until(t) + ", " + rule
+	return DetailUntil(t) + ", " + rule
 }
 
 func seconds(d time.Duration) string { return d.Round(time.Second).String() }
 
 // Details of other runs and jobs.
 
-func AfterResult(how string) string     { return "after " + how }
-func AfterPreemption(how string) string { return "after it was " + how }
-func ProbedBy(id RunID) string          { return fmt.Sprintf("run %d tries whether it works again", id) }
+func DetailAfterResult(how string) string     { return "after " + how }
+func DetailAfterPreemption(how string) string { return "after it was " + how }
+func DetailProbe(id RunID) string             { return fmt.Sprintf("run %d tries whether it works again", id) }
 
-func QueuedFor(id RunID, due time.Time) string {
+func DetailQueued(id RunID, due time.Time) string {
 	return fmt.Sprintf("run %d is queued for %s", id, due.Format(time.RFC3339))
 }
 
-func RunOf(id RunID, of ID) string           { return fmt.Sprintf("run %d (%s)", id, of) }
-func RunOfUser(id RunID, user string) string { return fmt.Sprintf("run %d of %s", id, user) }
-func ForJobs(jobs string) string             { return "for " + jobs }
-func List(names []string) string             { return strings.Join(names, ", ") }
-func ListAndOthers(names []string) string    { return List(names) + " and others" }
+func DetailRun(id RunID, of ID) string             { return fmt.Sprintf("run %d (%s)", id, of) }
+func DetailRunOfUser(id RunID, user string) string { return fmt.Sprintf("run %d of %s", id, user) }
+func DetailForJobs(jobs string) string             { return "for " + jobs }
+func JoinNames(names []string) string              { return strings.Join(names, ", ") }
+func JoinNamesAndOthers(names []string) string     { return JoinNames(names) + " and others" }
 
 // Words describes how the run ended.
 func (p *Parent) Words() string {
@@ -136,7 +155,7 @@ func (p *Parent) Name() string {
 	return fmt.Sprintf("%s (run %d)", p.Job, p.Run)
 }
 
-// DescribeState describes the state of a run that is in the way.
+// DescribeState describes what a live run waits for, or how long it has been running.
 func (r *Run) DescribeState(now time.Time) string {
 	switch r.State {
 	case RunRunning:
@@ -162,67 +181,77 @@ func (r *Run) DescribeState(now time.Time) string {
 	}
 }
 
-// Details of limits.
+// Why a backfill stops.
+const (
+	StopsWithoutEntry string = "the entry was removed from its crontab"
+	StopsNoSchedule   string = "the clock names no occurrences of the entry any more"
+)
 
-func QueueMax(n int) string { return fmt.Sprintf("queue-max is %d", n) }
-
-// Instances describes the active runs of a job that has as many as max-instances= allows.
-func Instances(active []RunID, most int) string {
-	const few = 3
-	var names []string
-	for _, id := range active[:min(few, len(active))] {
-		names = append(names, id.String())
-	}
-	if more := len(active) - few; more > 0 {
-		names = append(names, fmt.Sprintf("%d more", more))
-	}
-	return fmt.Sprintf("%d of %d: run %s", len(active), most, List(names))
+func StopsAtLimit(most int) string {
+	return fmt.Sprintf("it has come to %d occurrences, and there may be no more", most)
 }
 
-// UnstartedRuns describes the runs without a process of a user who has too many of them.
-func UnstartedRuns(count int, user string, ofJob int) string {
+// Details of limits.
+
+func DetailQueueMax(n int) string { return fmt.Sprintf("queue-max is %d", n) }
+
+// DetailInstances describes the active runs of a job that has as many as max-instances= allows. first are
+// those that it lists.
+func DetailInstances(first []RunID, active, most int) string {
+	var names []string
+	for _, id := range first {
+		names = append(names, id.String())
+	}
+	if more := active - len(first); more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return fmt.Sprintf("%d of %d: run %s", active, most, JoinNames(names))
+}
+
+// DetailUnstartedRuns describes the runs without a process of a user who has too many of them.
+func DetailUnstartedRuns(count int, user string, ofJob int) string {
 	return fmt.Sprintf("%d of %s, counting waiting runs, the jobs in their after=, and each KiB of their variables; %d are of this job", count, user, ofJob)
 }
 
-// Details of slots. takers is a result of Takers.
+// Details of slots. holders is a result of SlotHolders.
 
-func HostSlots(taken, size, own int, user string) string {
+func DetailHostSlots(taken, size, own int, user string) string {
 	return fmt.Sprintf("%d of %d slots of the host are taken, %d by %s", taken, size, own, user)
 }
 
-func UserSlots(taken, size int, user, takers string) string {
-	return fmt.Sprintf("%d of %d slots of %s are taken%s", taken, size, user, takers)
+func DetailUserSlots(taken, size int, user, holders string) string {
+	return fmt.Sprintf("%d of %d slots of %s are taken%s", taken, size, user, holders)
 }
 
-func PoolSlots(pool string, taken, size int, takers string, needed int) string {
-	text := fmt.Sprintf("pool %s: %d of %d slots are taken%s", pool, taken, size, takers)
+func DetailPoolSlots(pool string, taken, size int, holders string, needed int) string {
+	text := fmt.Sprintf("pool %s: %d of %d slots are taken%s", pool, taken, size, holders)
 	if needed > 1 {
 		text += fmt.Sprintf(", and it asks for %d", needed)
 	}
 	return text
 }
 
-func PoolRate(pool string, starts int, per, next time.Duration) string {
+func DetailPoolRate(pool string, starts int, per, next time.Duration) string {
 	return fmt.Sprintf("pool %s: %d starts in %s are all that its rate allows, the next in %s", pool, starts, per, next)
 }
 
-// OthersFirst describes the wait for a slot of the host, or of a pool if it is not "".
-func OthersFirst(pool string) string {
+// DetailOthersFirst describes the wait for a slot. pool is "" for a slot of the host or of a user.
+func DetailOthersFirst(pool string) string {
 	if pool != "" {
 		return "pool " + pool + ": others come first"
 	}
 	return "others come first"
 }
 
-// Takers lists runs that hold slots, and how many others do.
-func Takers(runs []string, others int) string {
+// SlotHolders lists runs that hold slots, and how many others do.
+func SlotHolders(runs []string, others int) string {
 	switch {
 	case others > 0 && len(runs) > 0:
-		runs = append(runs, fmt.Sprintf("%d more", others))
+		runs = append(slices.Clip(runs), fmt.Sprintf("%d more", others))
 	case others > 0:
 		runs = []string{"runs of other users"}
 	case len(runs) == 0:
 		return ""
 	}
-	return " by " + List(runs)
+	return " by " + JoinNames(runs)
 }

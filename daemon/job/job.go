@@ -32,26 +32,26 @@ var furtherKeys = []string{"sec", "day", "year", "weeks", "calendar", "except", 
 // StartsOn returns what starts the job, as written: its time fields with the seconds and the limits
 // to some days that options add to them, or the option that replaces them.
 func (j *Job) StartsOn() string {
-	said := func(key string) string {
+	option := func(key string) string { // " key=value", or ""
 		if value := j.Options[key]; value != "" {
 			return " " + key + "=" + value
 		}
 		return ""
 	}
-	if text := cmp.Or(said("on"), said("at")); text != "" {
+	if text := cmp.Or(option("on"), option("at")); text != "" {
 		return text[1:]
 	}
 	if j.Options["trigger"] == "manual" && j.Options["every"] == "" {
 		return "by hand"
 	}
 	text := j.Schedule
-	if delay := said("delay"); delay != "" {
+	if delay := option("delay"); delay != "" {
 		text = delay
-	} else if every := said("every"); every != "" {
-		text = every + said("phase")
+	} else if every := option("every"); every != "" {
+		text = every + option("phase")
 	}
 	for _, key := range furtherKeys {
-		text += said(key)
+		text += option(key)
 	}
 	return strings.TrimPrefix(text, " ")
 }
@@ -84,7 +84,7 @@ type Status struct {
 	Recent  []Run     `json:"recent,omitempty"`        // only in the answer about a single job: newest first, beginning with Last
 	Streak  int       `json:"streak,omitempty"`        // occurrences in a row that failed
 	Problem string    `json:"problem,omitempty"`       // the warning of max-late=, max-run= or expect=
-	Why     string    `json:"why,omitempty"`           // why it is late, waiting, held or paused
+	Why     string    `json:"why,omitempty"`           // Problem if there is one, else why it is late, waiting, held or paused
 	Ack     *Ack      `json:"ack,omitempty"`           // Last failed, and a user has acknowledged that
 
 	Elsewhere *Elsewhere `json:"elsewhere,omitempty"` // another member of the ring took a later occurrence than Last

@@ -50,8 +50,8 @@ func NoticeText(id ID, what, occurrence, addition string) string {
 
 // What happened.
 const (
-	NoticeStarted = "started"
-	NoticeLost    = "was lost: how its run ended is not known"
+	NoticeStarted string = "started"
+	NoticeLost    string = "was lost: how its run ended is not known"
 )
 
 func NoticeFailed(how string) string            { return "failed: " + how }
@@ -116,14 +116,14 @@ func NoticeLastSuccess(id ID, expect time.Duration, last string) string {
 	return fmt.Sprintf("%s has had no success within expect=%s: the last was at %s.", id, expect, last)
 }
 
-// The warnings of a job whose notices are not over.
+// Warnings in Status.Problem, until a success or a run on time ends them.
 const (
-	WarnNoSuccess = "no success within the time that expect= gives"
-	WarnLate      = "a run was later than max-late= or longer than max-run=, and none has been in time since"
+	WarnNoSuccess string = "no success within the time that expect= gives"
+	WarnLate      string = "a run was later than max-late= or longer than max-run=, and none has been in time since"
 )
 
-// DescribeOccurrence describes the occurrence of a run in the zone of its entry: the run's number, when
-// it was due, its attempt and its end.
+// DescribeOccurrence describes the occurrence of a run, with its times in zone: the run's number, when it
+// was due, its attempt and its end.
 func (r *Run) DescribeOccurrence(zone *time.Location) string {
 	text := fmt.Sprintf("run %d, due %s", r.ID, FormatTime(r.Due, zone))
 	if r.Attempt > 1 {
@@ -143,7 +143,7 @@ func (r *Run) DescribeFailure() string {
 	return r.Result()
 }
 
-// FormatTime formats an instant in the time zone of an entry.
+// FormatTime formats a time in zone.
 func FormatTime(t time.Time, zone *time.Location) string {
 	return t.In(zone).Format("Mon 2 Jan 2006 15:04:05 MST")
 }

@@ -20,7 +20,7 @@ type Record struct {
 	Era      Era        `json:"era,omitempty"`
 	Decision Decision   `json:"decision,omitempty"`
 	Reason   Reason     `json:"reason,omitempty"`
-	Detail   string     `json:"detail,omitempty"` // the reason's numbers and names, in the words of detail.go
+	Detail   string     `json:"detail,omitempty"` // the reason's numbers and names, mostly in the words of detail.go
 	Run      *Run       `json:"run,omitempty"`    // the run as it is after this fact
 	Hold     *Hold      `json:"pause,omitempty"`
 	User     string     `json:"user,omitempty"`     // that the job ran as, in decisions to skip and in Resumed; "": unknown, or all users

@@ -2,20 +2,20 @@ package job
 
 import "fmt"
 
-// This file has the words of refusals: why the engine refuses a request, stops a backfill or holds an entry.
+// This file has the words of refusals: why the engine refuses a request or holds an entry.
 
 // Refusals of requests.
 const (
-	RefuseNoJob        = "no such job"
-	RefuseDraining     = "the daemon is stopping and starts nothing"
-	RefuseNothingLive  = "nothing of it is running, queued or waiting"
-	RefuseNotRunning   = "it is not running"
-	RefuseNotPaused    = "it is not paused"
-	RefuseLaterPause   = "it is paused now, and the later pause would end that"
-	RefuseSkipPaused   = "it has a pause, and the skip would end that"
-	RefuseNonePlanned  = "none of its occurrences is planned"
-	RefuseNotAcked     = "no failure of it is acknowledged"
-	RefuseNotInstalled = "its job is no longer installed"
+	RefuseNoJob        string = "no such job"
+	RefuseDraining     string = "the daemon is stopping and starts nothing"
+	RefuseNothingLive  string = "nothing of it is running, queued or waiting"
+	RefuseNotRunning   string = "it is not running"
+	RefuseNotPaused    string = "it is not paused"
+	RefuseLaterPause   string = "it is paused now, and the later pause would end that"
+	RefuseSkipPaused   string = "it has a pause, and the skip would end that"
+	RefuseNonePlanned  string = "none of its occurrences is planned"
+	RefuseNotAcked     string = "no failure of it is acknowledged"
+	RefuseNotInstalled string = "its job is no longer installed"
 )
 
 func RefuseUnderWay(id RunID) string {
@@ -26,16 +26,16 @@ func RefuseNoBackfill(id int64) string { return fmt.Sprintf("backfill %d is not 
 
 // Refusals of backfills.
 const (
-	RefuseOfPeriod   = "it runs once in a period, whenever that is, so it misses no instant that could be made up"
-	RefuseTimeless   = "the clock never starts it, so there are no occurrences to go over"
-	RefuseBefore1970 = "the time begins before 1970"
-	RefuseBackward   = "the time ends before it begins"
-	RefuseFuture     = "the time ends in the future, for which the schedule starts the job"
+	RefusePeriodic       string = "it runs once in a period, whenever that is, so it misses no instant that could be made up"
+	RefuseNoSchedule     string = "the clock never starts it, so there are no occurrences to go over"
+	RefuseBefore1970     string = "the time begins before 1970"
+	RefuseEndBeforeStart string = "the time ends before it begins"
+	RefuseFuture         string = "the time ends in the future, for which the schedule starts the job"
 )
 
 func RefuseMaxActive(most int) string { return fmt.Sprintf("max-active is 1 to %d", most) }
 
-// RefuseOverlap refuses a value of overlap=; the others are allowed.
+// RefuseOverlap returns why a backfill rejects overlap=value. one and other are the accepted values.
 func RefuseOverlap(value, one, other string) string {
 	return fmt.Sprintf("overlap=%s is no rule for a backfill: all of it is due at once, so it would drop what it is asked to run; %s and %s are", value, one, other)
 }
@@ -56,24 +56,14 @@ func RefuseOccurrences(most int) string {
 	return fmt.Sprintf("there are more than %d occurrences in that time", most)
 }
 
-// Reasons why a backfill stops.
-const (
-	StopsWithoutEntry = "the entry was removed from its crontab"
-	StopsWithoutTimes = "the clock names no occurrences of the entry any more"
-)
-
-func StopsAtLimit(most int) string {
-	return fmt.Sprintf("it has come to %d occurrences, and there may be no more", most)
-}
-
 // Reasons why an entry is held.
 const (
-	HeldShardsOfPeriod = "shards=: a line that runs once in a period leaves one stamp, so it cannot be several jobs"
-	HeldRingReboot     = "scope=ring: each host starts by itself, so @reboot cannot be one member's"
-	HeldRingPeriod     = "scope=ring: each host has days of its own on which its periods ran, so a line that runs once in a period cannot be one member's"
-	HeldNoRing         = "scope=ring: this host is in no ring"
-	HeldNoVoters       = "if-partitioned=hold needs voters: the ring's mode is available"
-	HeldFaulty         = "its schedule does not name a later time as the next one. That is a fault of cronring: report it with the time fields and options of the entry"
+	HeldShardsOfPeriod string = "shards=: a line that runs once in a period leaves one stamp, so it cannot be several jobs"
+	HeldRingReboot     string = "scope=ring: each host starts by itself, so @reboot cannot be one member's"
+	HeldRingPeriod     string = "scope=ring: each host has days of its own on which its periods ran, so a line that runs once in a period cannot be one member's"
+	HeldNoRing         string = "scope=ring: this host is in no ring"
+	HeldNoVoters       string = "if-partitioned=hold needs voters: the ring's mode is available"
+	HeldFaultySchedule string = "its schedule does not name a later time as the next one. That is a fault of cronring: report it with the time fields and options of the entry"
 )
 
 func HeldShards(most int) string {

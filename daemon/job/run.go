@@ -70,18 +70,6 @@ func (s *Stop) Reason() Reason {
 	return StopAsked
 }
 
-// Words returns who requested the stop, and how: "by ann: HUP, KILL after 5s".
-func (s *Stop) Words() string {
-	text := "by " + s.By
-	if s.Signal != "" {
-		text += ": " + s.Signal
-	}
-	if s.Grace > 0 {
-		text += ", KILL after " + s.Grace.Round(min(s.Grace, time.Second)).String()
-	}
-	return text
-}
-
 // Bulk is the size of the variables and parents of the run in memory, about, in bytes. Users can make it
 // large: 64 KiB and more.
 func (r *Run) Bulk() (size int) {

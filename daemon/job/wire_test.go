@@ -11,7 +11,7 @@ import (
 	"github.com/cronring/cronring/daemon/filetest"
 )
 
-var update = flag.Bool("update", false, "write testdata/wire.golden anew")
+var update = flag.Bool("update", false, "write the golden files anew")
 
 // TestWireForm freezes the JSON form of every noun: programs read it from the
 // socket, from -o json and from the event stream.
@@ -37,7 +37,7 @@ func TestWireForm(t *testing.T) {
 			Command: "backup", Stdin: "text\n", Dir: "/", Env: []string{"MAILTO=ops"}, Shard: 1, Shards: 2, Options: map[string]string{"retry": "3"},
 			Disabled: true, Held: "why", Degraded: "what",
 		},
-		Status{Job: Job{ID: "backup"}, State: StateFailing, Next: at, Hold: &hold, Running: []Run{{ID: 1}}, Last: &run, Recent: []Run{{ID: 2}}, Problem: "what", Ack: &ack},
+		Status{Job: Job{ID: "backup"}, State: StateFailing, Next: at, Hold: &hold, Running: []Run{{ID: 1}}, Last: &run, Recent: []Run{{ID: 2}}, Streak: 3, Problem: "what", Why: "why", Ack: &ack},
 		run,
 		Run{ID: 1},
 		Mark{Job: "backup", Due: at, Era: 1},

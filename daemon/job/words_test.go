@@ -5,10 +5,13 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/cronring/cronring/daemon/filetest"
 )
@@ -22,49 +25,51 @@ func TestWords(t *testing.T) {
 	var got strings.Builder
 	listed := map[string]bool{}
 	for _, w := range []struct{ name, text string }{
-		{"ByUser", ByUser("ann")},
-		{"AsRun", AsRun(5, "ann")},
-		{"Reprocessing", Reprocessing(ReprocessFailed)},
-		{"EmittedBy", EmittedBy("ann/deployed", "ann", "ann")},
-		{"EmittedBy", EmittedBy("ann/deployed", "ann", "root")},
+		{"DetailByUser", DetailByUser("ann")},
+		{"DetailAsRun", DetailAsRun(5, "ann")},
+		{"DetailReprocess", DetailReprocess(ReprocessFailed)},
+		{"DetailEmitted", DetailEmitted("ann/deployed", "ann", "ann")},
+		{"DetailEmitted", DetailEmitted("ann/deployed", "ann", "root")},
 		{"Hold.Words", (&Hold{By: "ann"}).Words()},
 		{"Hold.Words", (&Hold{By: "ann", Reason: "moving house"}).Words()},
 		{"Ack.Words", (&Ack{Run: 5, By: "ann"}).Words()},
 		{"Ack.Words", (&Ack{Run: 5, By: "ann", Reason: "known"}).Words()},
-		{"PauseWasUntil", PauseWasUntil(at)},
-		{"BreakerFailures", BreakerFailures(3)},
-		{"FailedForGood", FailedForGood(5, "exit 1")},
-		{"BeingReplaced", BeingReplaced},
-		{"AfterSuspend", AfterSuspend(90*time.Minute + 1)},
-		{"OnHost", OnHost("db1")},
-		{"NeedsLabel", NeedsLabel("disk", "ssd")},
-		{"AvoidsLabel", AvoidsLabel("disk", "ssd")},
-		{"FromHost", FromHost("db1")},
-		{"RanToo", RanToo("db1", 7)},
-		{"CrontabsRead", CrontabsRead(7, 3)},
-		{"ClockSetBy", ClockSetBy(3*time.Second + 1)},
-		{"ClockSetBy", ClockSetBy(-time.Hour)},
-		{"FileNames", FileNames(nil, 3)},
-		{"FileNames", FileNames([]string{"/in/a"}, 0)},
-		{"FileNames", FileNames([]string{"/in/a", "/in/b"}, 3)},
-		{"OnDay", OnDay("2026-11-20")},
-		{"LateBy", LateBy(time.Minute + 1)},
-		{"Until", Until(at)},
-		{"RuleUntil", RuleUntil("window=22:00-06:00", at)},
-		{"RuleAndRun", RuleAndRun("window=22:00-06:00", "run 5 waits for a slot")},
-		{"BreakerUntil", BreakerUntil(at, 3)},
-		{"SucceededFor", SucceededFor(at)},
-		{"WaitUntil", WaitUntil(at, "")},
-		{"WaitUntil", WaitUntil(at, "window=22:00-06:00")},
-		{"AfterResult", AfterResult("exit 1")},
-		{"AfterPreemption", AfterPreemption("preempted by run 7 of bob")},
-		{"ProbedBy", ProbedBy(5)},
-		{"QueuedFor", QueuedFor(5, at)},
-		{"RunOf", RunOf(5, "ann/dump")},
-		{"RunOfUser", RunOfUser(5, "ann")},
-		{"ForJobs", ForJobs("ann/dump")},
-		{"List", List([]string{"ann/dump", "ann/sync"})},
-		{"ListAndOthers", ListAndOthers([]string{"ann/dump", "ann/sync"})},
+		{"Stop.Words", (&Stop{By: "ann"}).Words()},
+		{"Stop.Words", (&Stop{By: "ann", Signal: "HUP", Grace: 5 * time.Second}).Words()},
+		{"DetailPauseEnd", DetailPauseEnd(at)},
+		{"DetailBreaker", DetailBreaker(3)},
+		{"DetailFailedForGood", DetailFailedForGood(5, "exit 1")},
+		{"DetailBeingReplaced", DetailBeingReplaced},
+		{"DetailSuspend", DetailSuspend(90*time.Minute + 1)},
+		{"DetailHost", DetailHost("db1")},
+		{"DetailNeed", DetailNeed("disk", "ssd")},
+		{"DetailAvoid", DetailAvoid("disk", "ssd")},
+		{"DetailFromHost", DetailFromHost("db1")},
+		{"DetailRanToo", DetailRanToo("db1", 7)},
+		{"DetailCrontabs", DetailCrontabs(7, 3)},
+		{"DetailClockSet", DetailClockSet(3*time.Second + 1)},
+		{"DetailClockSet", DetailClockSet(-time.Hour)},
+		{"DetailFiles", DetailFiles(nil, 3)},
+		{"DetailFiles", DetailFiles([]string{"/in/a"}, 0)},
+		{"DetailFiles", DetailFiles([]string{"/in/a", "/in/b"}, 3)},
+		{"DetailDay", DetailDay("2026-11-20")},
+		{"DetailLate", DetailLate(time.Minute + 1)},
+		{"DetailUntil", DetailUntil(at)},
+		{"DetailRuleUntil", DetailRuleUntil("window=22:00-06:00", at)},
+		{"DetailRuleAndRun", DetailRuleAndRun("window=22:00-06:00", "run 5 waits for a slot")},
+		{"DetailBreakerUntil", DetailBreakerUntil(at, 3)},
+		{"DetailSucceeded", DetailSucceeded(at)},
+		{"DetailWaitUntil", DetailWaitUntil(at, "")},
+		{"DetailWaitUntil", DetailWaitUntil(at, "window=22:00-06:00")},
+		{"DetailAfterResult", DetailAfterResult("exit 1")},
+		{"DetailAfterPreemption", DetailAfterPreemption("preempted by run 7 of bob")},
+		{"DetailProbe", DetailProbe(5)},
+		{"DetailQueued", DetailQueued(5, at)},
+		{"DetailRun", DetailRun(5, "ann/dump")},
+		{"DetailRunOfUser", DetailRunOfUser(5, "ann")},
+		{"DetailForJobs", DetailForJobs("ann/dump")},
+		{"JoinNames", JoinNames([]string{"ann/dump", "ann/sync"})},
+		{"JoinNamesAndOthers", JoinNamesAndOthers([]string{"ann/dump", "ann/sync"})},
 		{"Parent.Words", (&Parent{Job: "ann/dump", Run: 5, Verdict: VerdictFail}).Words()},
 		{"Parent.Name", (&Parent{Job: "ann/dump"}).Name()},
 		{"Parent.Name", (&Parent{Job: "ann/dump", Run: 5}).Name()},
@@ -78,19 +83,22 @@ func TestWords(t *testing.T) {
 		{"Run.DescribeState", stateOf(WaitsOnDelay, at)},
 		{"Run.DescribeState", stateOf(WaitsOnHours, at)},
 		{"Run.DescribeState", stateOf(WaitsOnConditions, at)},
-		{"QueueMax", QueueMax(100)},
-		{"Instances", Instances([]RunID{1, 2}, 2)},
-		{"Instances", Instances([]RunID{1, 2, 3, 4}, 4)},
-		{"UnstartedRuns", UnstartedRuns(10_000, "ann", 3)},
-		{"HostSlots", HostSlots(4, 4, 1, "ann")},
-		{"UserSlots", UserSlots(2, 2, "ann", Takers([]string{RunOf(5, "ann/dump")}, 0))},
-		{"PoolSlots", PoolSlots("db", 2, 2, "", 1)},
-		{"PoolSlots", PoolSlots("db", 2, 2, "", 2)},
-		{"PoolRate", PoolRate("db", 3, time.Minute, 7*time.Second)},
-		{"OthersFirst", OthersFirst("")},
-		{"OthersFirst", OthersFirst("db")},
-		{"Takers", Takers([]string{RunOf(5, "ann/dump"), RunOf(6, "ann/sync")}, 3)},
-		{"Takers", Takers(nil, 3)},
+		{"StopsWithoutEntry", StopsWithoutEntry},
+		{"StopsNoSchedule", StopsNoSchedule},
+		{"StopsAtLimit", StopsAtLimit(1_000_000)},
+		{"DetailQueueMax", DetailQueueMax(100)},
+		{"DetailInstances", DetailInstances([]RunID{1, 2}, 2, 2)},
+		{"DetailInstances", DetailInstances([]RunID{1, 2, 3}, 5, 4)},
+		{"DetailUnstartedRuns", DetailUnstartedRuns(10_000, "ann", 3)},
+		{"DetailHostSlots", DetailHostSlots(4, 4, 1, "ann")},
+		{"DetailUserSlots", DetailUserSlots(2, 2, "ann", SlotHolders([]string{DetailRun(5, "ann/dump")}, 0))},
+		{"DetailPoolSlots", DetailPoolSlots("db", 2, 2, "", 1)},
+		{"DetailPoolSlots", DetailPoolSlots("db", 2, 2, "", 2)},
+		{"DetailPoolRate", DetailPoolRate("db", 3, time.Minute, 7*time.Second)},
+		{"DetailOthersFirst", DetailOthersFirst("")},
+		{"DetailOthersFirst", DetailOthersFirst("db")},
+		{"SlotHolders", SlotHolders([]string{DetailRun(5, "ann/dump"), DetailRun(6, "ann/sync")}, 3)},
+		{"SlotHolders", SlotHolders(nil, 3)},
 
 		{"RefuseNoJob", RefuseNoJob},
 		{"RefuseDraining", RefuseDraining},
@@ -104,10 +112,10 @@ func TestWords(t *testing.T) {
 		{"RefuseNotInstalled", RefuseNotInstalled},
 		{"RefuseUnderWay", RefuseUnderWay(5)},
 		{"RefuseNoBackfill", RefuseNoBackfill(2)},
-		{"RefuseOfPeriod", RefuseOfPeriod},
-		{"RefuseTimeless", RefuseTimeless},
+		{"RefusePeriodic", RefusePeriodic},
+		{"RefuseNoSchedule", RefuseNoSchedule},
 		{"RefuseBefore1970", RefuseBefore1970},
-		{"RefuseBackward", RefuseBackward},
+		{"RefuseEndBeforeStart", RefuseEndBeforeStart},
 		{"RefuseFuture", RefuseFuture},
 		{"RefuseMaxActive", RefuseMaxActive(10_000)},
 		{"RefuseOverlap", RefuseOverlap("skip", "allow", "queue-all")},
@@ -115,15 +123,12 @@ func TestWords(t *testing.T) {
 		{"RefuseUserBackfills", RefuseUserBackfills(16, "ann")},
 		{"RefuseBackfills", RefuseBackfills(64)},
 		{"RefuseOccurrences", RefuseOccurrences(1_000_000)},
-		{"StopsWithoutEntry", StopsWithoutEntry},
-		{"StopsWithoutTimes", StopsWithoutTimes},
-		{"StopsAtLimit", StopsAtLimit(1_000_000)},
 		{"HeldShardsOfPeriod", HeldShardsOfPeriod},
 		{"HeldRingReboot", HeldRingReboot},
 		{"HeldRingPeriod", HeldRingPeriod},
 		{"HeldNoRing", HeldNoRing},
 		{"HeldNoVoters", HeldNoVoters},
-		{"HeldFaulty", HeldFaulty},
+		{"HeldFaultySchedule", HeldFaultySchedule},
 		{"HeldShards", HeldShards(100_000)},
 		{"HeldName", HeldName("dump", "/etc/crontab")},
 		{"HeldScope", HeldScope("after", "ann/dump")},
@@ -131,7 +136,7 @@ func TestWords(t *testing.T) {
 		{"HeldUndeclaredPool", HeldUndeclaredPool("db", 3, 1)},
 		{"HeldForeignPool", HeldForeignPool("db", 3, 1, "ann")},
 
-		{"NoticeStarted", NoticeText("ann/dump", NoticeStarted, occurrence, "")},
+		{"NoticeStarted", NoticeStarted},
 		{"NoticeLost", NoticeText("ann/dump", NoticeLost, occurrence, "")},
 		{"NoticeFailed", NoticeText("ann/dump", NoticeFailed("exit 1"), occurrence, "")},
 		{"NoticeDead", NoticeText("ann/dump", NoticeDead("exit 1"), occurrence, "")},
@@ -149,8 +154,8 @@ func TestWords(t *testing.T) {
 		{"NoticeBreaker", NoticeText("ann/dump", NoticeFailed("exit 1"), occurrence, NoticeBreaker(FormatTime(at, time.UTC)))},
 		{"NoticeHeld", NoticeHeld("ann/dump", HeldNoRing)},
 		{"NoticeDegraded", NoticeDegraded("ann/dump", "nice=: not allowed")},
-		{"NoticeMissed", NoticeMissed("ann/dump", FormatTime(at, time.UTC), Late.With(LateBy(time.Hour)))},
-		{"NoticeMissedSeveral", NoticeMissedSeveral("ann/dump", 2, FormatTime(at, time.UTC), FormatTime(at.Add(time.Hour), time.UTC), Late.With(LateBy(time.Hour)))},
+		{"NoticeMissed", NoticeMissed("ann/dump", FormatTime(at, time.UTC), Late.With(DetailLate(time.Hour)))},
+		{"NoticeMissedSeveral", NoticeMissedSeveral("ann/dump", 2, FormatTime(at, time.UTC), FormatTime(at.Add(time.Hour), time.UTC), Late.With(DetailLate(time.Hour)))},
 		{"NoticeNoSuccess", NoticeNoSuccess("ann/dump", time.Hour, FormatTime(at, time.UTC))},
 		{"NoticeLastSuccess", NoticeLastSuccess("ann/dump", time.Hour, FormatTime(at, time.UTC))},
 		{"WarnNoSuccess", WarnNoSuccess},
@@ -162,6 +167,9 @@ func TestWords(t *testing.T) {
 	} {
 		listed[w.name] = true
 		fmt.Fprintf(&got, "%-24s%s\n", w.name, w.text)
+	}
+	for _, r := range Reasons() {
+		fmt.Fprintf(&got, "%-24s%s\n", r, r.Sentence())
 	}
 	for _, file := range []string{"detail.go", "refusal.go", "notice.go"} {
 		for _, name := range wordsIn(t, file) {
@@ -177,8 +185,8 @@ func TestWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.String() != string(want) {
-		t.Errorf("the texts have changed (-update)\ngot:\n%s", got.String())
+	if diff := cmp.Diff(string(want), got.String()); diff != "" {
+		t.Errorf("the texts have changed (-want +got; -update)\n%s", diff)
 	}
 }
 
@@ -188,7 +196,7 @@ func stateOf(on WaitsOn, at time.Time) string {
 	return r.DescribeState(at)
 }
 
-// wordsIn returns the exported functions, methods and untyped constants of a file.
+// wordsIn returns the exported functions, methods and string constants of a file.
 func wordsIn(t *testing.T, file string) (names []string) {
 	t.Helper()
 	f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
@@ -200,15 +208,17 @@ func wordsIn(t *testing.T, file string) (names []string) {
 		case *ast.FuncDecl:
 			name := d.Name.Name
 			if d.Recv != nil {
-				name = d.Recv.List[0].Type.(*ast.StarExpr).X.(*ast.Ident).Name + "." + name
+				name = strings.TrimPrefix(types.ExprString(d.Recv.List[0].Type), "*") + "." + name
 			}
 			if d.Name.IsExported() {
 				names = append(names, name)
 			}
 		case *ast.GenDecl:
 			for _, s := range d.Specs {
-				if v, ok := s.(*ast.ValueSpec); ok && v.Type == nil {
-					names = append(names, v.Names[0].Name)
+				if v, ok := s.(*ast.ValueSpec); ok && (v.Type == nil || types.ExprString(v.Type) == "string") {
+					for _, name := range v.Names {
+						names = append(names, name.Name)
+					}
 				}
 			}
 		}

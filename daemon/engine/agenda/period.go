@@ -13,7 +13,7 @@ func RanOn(stamps map[string]timetable.Day, p *timetable.Period, today timetable
 	if !known || p.Due(stamp, today) {
 		return "", false
 	}
-	return job.OnDay(stamp.String()), true
+	return job.DetailDay(stamp.String()), true
 }
 
 // StartOf returns when a run that is found due now may start. As in anacron, the hours do

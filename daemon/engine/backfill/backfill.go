@@ -80,13 +80,13 @@ func Complete(in *catalog.Catalog, b job.Backfill, now time.Time) (job.Backfill,
 	why := ""
 	switch {
 	case o.Period != nil:
-		why = job.RefuseOfPeriod
+		why = job.RefusePeriodic
 	case timetable.IsTimeless(entry.Schedule):
-		why = job.RefuseTimeless
+		why = job.RefuseNoSchedule
 	case !timetable.InRange(b.From):
 		why = job.RefuseBefore1970
 	case b.To.Before(b.From):
-		why = job.RefuseBackward
+		why = job.RefuseEndBeforeStart
 	case b.To.After(now):
 		why = job.RefuseFuture
 	case b.MaxActive < 1 || b.MaxActive > maxActive:

@@ -24,12 +24,12 @@ func IsHere(o *option.Options, host string) bool {
 func Misfit(o *option.Options, labels map[string]string) string {
 	for _, l := range o.Need {
 		if labels[l.Key] != l.Value {
-			return job.NeedsLabel(l.Key, l.Value)
+			return job.DetailNeed(l.Key, l.Value)
 		}
 	}
 	for _, l := range o.Avoid {
 		if value, ok := labels[l.Key]; ok && value == l.Value {
-			return job.AvoidsLabel(l.Key, l.Value)
+			return job.DetailAvoid(l.Key, l.Value)
 		}
 	}
 	return ""

@@ -11,7 +11,7 @@ func (c *check) mayRunHere() Decision {
 	case !o.Enabled:
 		return skip(job.IsDisabled, "")
 	case !catalog.IsHere(o, c.Node):
-		return skip(job.OtherHost, job.OnHost(c.Node))
+		return skip(job.OtherHost, job.DetailHost(c.Node))
 	}
 	if misfit := catalog.Misfit(c.Options, c.Labels); misfit != "" {
 		return skip(job.OtherLabels, misfit)
@@ -59,11 +59,11 @@ func (c *check) breaker() Decision {
 		return Decision{}
 	}
 	if c.Now.Before(l.Open) {
-		return skip(job.Broken, job.BreakerUntil(l.Open.In(c.Zone()), l.Bad))
+		return skip(job.Broken, job.DetailBreakerUntil(l.Open.In(c.Zone()), l.Bad))
 	}
 	for _, r := range c.runs {
 		if r != c.Run && r.Probes(l.Open) {
-			return skip(job.Broken, job.ProbedBy(r.ID))
+			return skip(job.Broken, job.DetailProbe(r.ID))
 		}
 	}
 	return Decision{}

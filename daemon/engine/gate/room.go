@@ -52,7 +52,7 @@ func (c *check) overlap() Decision {
 		return skip(job.Overlapping, behind)
 	case option.OverlapQueue:
 		if q := live.Queued(c.runs); q != nil {
-			return skip(job.QueueFull, job.QueuedFor(q.ID, q.Due))
+			return skip(job.QueueFull, job.DetailQueued(q.ID, q.Due))
 		}
 	}
 	return Decision{Do: job.DecideHold, On: job.WaitsOnRun, Detail: behind, Replaces: c.replaces()}

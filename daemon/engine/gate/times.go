@@ -50,7 +50,7 @@ func (c *check) oncePer() Decision {
 	if done.IsZero() || !per.Same(done, c.Due, c.Zone()) && !(per == option.OncePerDue && c.repeats(done)) {
 		return Decision{}
 	}
-	return skip(job.AlreadyRan, job.SucceededFor(done.In(c.Zone())))
+	return skip(job.AlreadyRan, job.DetailSucceeded(done.In(c.Zone())))
 }
 
 // repeats reports whether the occurrence repeats one up to a success, because the clock
@@ -66,7 +66,7 @@ func (c *check) deadline() Decision {
 	if d == 0 || c.Now.Sub(c.Due) <= d || c.Run != nil && c.Now.Sub(c.Run.Opened) <= d {
 		return Decision{}
 	}
-	return skip(job.PastDeadline, job.LateBy(c.Now.Sub(c.Due)))
+	return skip(job.PastDeadline, job.DetailLate(c.Now.Sub(c.Due)))
 }
 
 // hours checks window=, blackout= and the blackouts of the host. The schedule of an entry
@@ -86,7 +86,7 @@ func (c *check) hours() Decision {
 	if c.who&(backfill|attempt) == 0 { // occurrences that wait for the same time are one run
 		for _, x := range c.runs {
 			if x != c.Run && x.WaitsOn() == job.WaitsOnHours && x.Attempt == 1 && !x.Requested() {
-				return skip(job.OutsideHours, job.RuleAndRun(against, x.DescribeState(c.Now)))
+				return skip(job.OutsideHours, job.DetailRuleAndRun(against, x.DescribeState(c.Now)))
 			}
 		}
 	}
@@ -151,5 +151,5 @@ func (o *Occurrence) Scattered(now time.Time) time.Duration {
 
 // holdUntil makes the occurrence wait until a time, because of a rule, or of a delay if rule is "".
 func (c *check) holdUntil(at time.Time, on job.WaitsOn, rule string) Decision {
-	return Decision{Do: job.DecideHold, On: on, Until: at, Detail: job.WaitUntil(at.In(c.Zone()), rule)}
+	return Decision{Do: job.DecideHold, On: on, Until: at, Detail: job.DetailWaitUntil(at.In(c.Zone()), rule)}
 }

@@ -68,12 +68,12 @@ func (w *Parents) list(say func(job.Parent) string) string {
 		switch {
 		case word == "":
 		case len(words) == mostNamed:
-			return job.ListAndOthers(words)
+			return job.JoinNamesAndOthers(words)
 		default:
 			words = append(words, word)
 		}
 	}
-	return job.List(words)
+	return job.JoinNames(words)
 }
 
 // FailedParent describes a parent that failed, or else how all parents ended.

@@ -15,11 +15,11 @@ func TooMany(o *option.Options, live []*Run) string {
 	if o.MaxInstances == 0 || len(live) < o.MaxInstances || o.Overlap != option.OverlapAllow {
 		return ""
 	}
-	ids := make([]job.RunID, len(live))
-	for i, r := range live {
-		ids[i] = r.ID
+	first := make([]job.RunID, min(3, len(live))) // there may be 100,000 runs
+	for i := range first {
+		first[i] = live[i].ID
 	}
-	return job.Instances(ids, o.MaxInstances)
+	return job.DetailInstances(first, len(live), o.MaxInstances)
 }
 
 // Queued returns the oldest queued run, or nil.
@@ -87,7 +87,7 @@ func (c Unstarted) Remove(r *Run) {
 // are ofJob.
 func (c Unstarted) Flood(user string, queueMax, ofJob int) string {
 	if many := c[user]; many >= max(MostUnstarted, queueMax) {
-		return job.UnstartedRuns(many, user, ofJob)
+		return job.DetailUnstartedRuns(many, user, ofJob)
 	}
 	return ""
 }

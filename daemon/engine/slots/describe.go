@@ -12,28 +12,28 @@ func (q *Queue) Describe(c *Claim, now time.Duration) string {
 	u := q.users[c.User]
 	switch x := c.pool; {
 	case !q.hasSlot():
-		return job.HostSlots(q.running, q.Limits.MaxRunning, len(u.holders), c.User)
+		return job.DetailHostSlots(q.running, q.Limits.MaxRunning, len(u.holders), c.User)
 	case q.isFull(u):
-		return job.UserSlots(len(u.holders), q.Limits.PerUser(c.User), c.User, takers(u.holders, c.User))
+		return job.DetailUserSlots(len(u.holders), q.Limits.PerUser(c.User), c.User, holdersOf(u.holders, c.User))
 	case x == nil:
-		return job.OthersFirst("")
+		return job.DetailOthersFirst("")
 	case x.taken+c.Slots > x.Size:
-		return job.PoolSlots(x.name, x.taken, x.Size, takers(x.holders, c.User), c.Slots)
+		return job.DetailPoolSlots(x.name, x.taken, x.Size, holdersOf(x.holders, c.User), c.Slots)
 	case x.until > now:
-		return job.PoolRate(x.name, x.Rate, x.Per, x.until-now)
+		return job.DetailPoolRate(x.name, x.Rate, x.Per, x.until-now)
 	default:
-		return job.OthersFirst(x.name)
+		return job.DetailOthersFirst(x.name)
 	}
 }
 
-// takers lists the runs that hold slots, as far as a user may see them.
-func takers(holders []*Claim, user string) string {
+// holdersOf lists the runs that hold slots, as far as a user may see them.
+func holdersOf(holders []*Claim, user string) string {
 	const few = 3
 	var runs []string
 	for _, h := range holders {
 		if len(runs) < few && (h.User == user || user == "root") {
-			runs = append(runs, job.RunOf(h.Run, h.Job))
+			runs = append(runs, job.DetailRun(h.Run, h.Job))
 		}
 	}
-	return job.Takers(runs, len(holders)-len(runs))
+	return job.SlotHolders(runs, len(holders)-len(runs))
 }

@@ -56,7 +56,7 @@ func (v *View) brokenHold(i int) *job.Hold {
 	b := v.jobs.Options(i).Breaker
 	return &job.Hold{
 		Since: t.Broken.Add(-b.Hold), Until: t.Broken, By: "cronring",
-		Reason: job.BreakerFailures(t.Bad),
+		Reason: job.DetailBreaker(t.Bad),
 	}
 }
 
