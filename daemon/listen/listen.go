@@ -197,7 +197,7 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer leave()
-	status, refusal := http.StatusNotFound, &api.Error{Kind: api.NotFound, Why: "no such job"}
+	status, refusal := http.StatusNotFound, &api.Error{Kind: api.NotFound, Why: job.RefuseNoJob}
 	var runs []job.Run
 	if found {
 		runs, status, refusal = s.start(r.Context(), id, name, body)

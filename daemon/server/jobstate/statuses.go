@@ -233,10 +233,8 @@ func (s *Attention) why(c Condition, live []job.Run) string {
 		return "it is decided, but not started yet"
 	case s.Held != "":
 		return s.Held
-	case s.Hold != nil && s.Hold.Reason != "":
-		return "paused by " + s.Hold.By + ": " + s.Hold.Reason
 	case s.Hold != nil:
-		return "paused by " + s.Hold.By
+		return "paused " + s.Hold.Words()
 	}
 	return ""
 }
