@@ -116,9 +116,11 @@ func (e *Engine) expire() {
 		case t.Kind == agenda.WaitOver && r.WaitsForTime() && !e.draining:
 			e.goOn(r, r.AfterWait())
 		case t.Kind == agenda.StartsLate && r.StartedLate(e.now.Wall):
-			e.notifyUnstarted(r)
+			e.notifyLateStart(r)
 		case t.Kind == agenda.RunsLong:
-			e.notifyLate(r, job.NoticeRunsLong(r.Options.MaxRun), "")
+			if streak, notifies := e.noteLate(r); notifies {
+				e.notifyOf(r, job.OnLate, streak, job.NoticeRunsLong(r.Options.MaxRun), "")
+			}
 		}
 	}
 }

@@ -41,7 +41,7 @@ func (e *Engine) notifyOf(r *live.Run, on job.NoticeOn, streak int, what, additi
 func (e *Engine) notifyFailure(l *job.Summary, r *live.Run) {
 	o := r.Options
 	on, word := job.OnFail, option.NoticeFail
-	what := job.NoticeFailed(r.DescribeFailure())
+	var what string
 	switch {
 	case r.Verdict == job.VerdictUpstream:
 		e.notifyMissedBy(l, o, missedRuns{due: r.Due, reason: r.Reason, zone: r.Zone, run: &r.Run})
@@ -58,6 +58,8 @@ func (e *Engine) notifyFailure(l *job.Summary, r *live.Run) {
 		}
 	case o.Exhausted == option.ExhaustedPause && r.State == job.RunEnded:
 		what = job.NoticePaused(r.DescribeFailure())
+	default:
+		what = job.NoticeFailed(r.DescribeFailure())
 	}
 	e.ping(r, job.OnFail, what)
 	if r.Requested() || !o.Notifies(word) || l.Bad < o.NotifyAfter || l.Notified&job.NotifiedFailure != 0 && !o.Notifies(option.NoticeEach) {
@@ -77,6 +79,9 @@ func (e *Engine) notifySuccess(before, now job.Summary, r *live.Run) {
 	const lasting = job.NotifiedFailure | job.NotifiedLate | job.NotifiedExpect
 	if over := before.Notified &^ now.Notified & lasting; over != 0 && r.Options.Notifies(option.NoticeRecover) {
 		e.notifyOf(r, job.OnRecover, before.Bad, job.NoticeRecovered(before.Bad), "")
+	}
+	if r.Options.Ping == "" && !r.Options.Notifies(option.NoticeSuccess|option.NoticeOdd) {
+		return
 	}
 	what := job.NoticeSucceeded(r.Run.Ended.Sub(r.Run.Started))
 	if r.Options.Notifies(option.NoticeSuccess) && !r.Requested() {
@@ -159,7 +164,9 @@ func (e *Engine) watchStart(r *live.Run) {
 	}
 	left := r.Due.Add(r.Options.MaxLate).Sub(e.now.Wall)
 	if left <= 0 {
-		e.notifyLate(r, job.NoticeBehind(e.now.Wall.Sub(r.Due)), "")
+		if streak, notifies := e.noteLate(r); notifies {
+			e.notifyOf(r, job.OnLate, streak, job.NoticeBehind(e.now.Wall.Sub(r.Due)), "")
+		}
 		return
 	}
 	e.timers.Add(agenda.Timer{At: e.now.In(left), Run: r.ID, Kind: agenda.StartsLate})
@@ -181,28 +188,30 @@ func (e *Engine) stillLate(r *live.Run) bool {
 	})
 }
 
-// notifyLate sends a notification about a run that starts late or takes too long. It sends
-// only one until a run succeeds on time. The summary records this even if the entry sends
-// no such notifications.
-func (e *Engine) notifyLate(r *live.Run, what, addition string) {
+// noteLate records in the summary that a run starts late or takes too long, even if the
+// entry sends no notifications about that. notifies reports whether to send one: it is sent
+// once until a run succeeds on time. streak is the number of failures in a row.
+func (e *Engine) noteLate(r *live.Run) (streak int, notifies bool) {
 	l := e.summary(r.Job, r.User)
 	if l.Notified&job.NotifiedLate != 0 {
-		return
+		return 0, false
 	}
 	l.Notified |= job.NotifiedLate
 	e.setSummary(l)
-	if r.Options.Notifies(option.NoticeLate) {
-		e.notifyOf(r, job.OnLate, l.Bad, what, addition)
-	}
+	return l.Bad, r.Options.Notifies(option.NoticeLate)
 }
 
-// notifyUnstarted sends a notification about a run that had not started within max-late=.
-func (e *Engine) notifyUnstarted(r *live.Run) {
-	if r.Run.Started.IsZero() {
-		e.notifyLate(r, job.NoticeNotStarted(r.Options.MaxLate), job.NoticeState(r.DescribeState(e.now.Wall)))
-		return
+// notifyLateStart sends a notification about a run that did not start within max-late=, or
+// started later.
+func (e *Engine) notifyLateStart(r *live.Run) {
+	streak, notifies := e.noteLate(r)
+	switch {
+	case !notifies:
+	case r.Run.Started.IsZero():
+		e.notifyOf(r, job.OnLate, streak, job.NoticeNotStarted(r.Options.MaxLate), job.NoticeState(r.DescribeState(e.now.Wall)))
+	default:
+		e.notifyOf(r, job.OnLate, streak, job.NoticeStartedLate(r.Run.Started.Sub(r.Due)), "")
 	}
-	e.notifyLate(r, job.NoticeStartedLate(r.Run.Started.Sub(r.Due)), "")
 }
 
 // watch starts the checks of a job that do not belong to a single run: whether the entry

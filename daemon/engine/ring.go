@@ -83,7 +83,7 @@ func (r *ringState) takeMessages() []exchange.Message {
 }
 
 // isShared reports whether a run belongs to an occurrence of the ring. A manual run does not. On a
-// host in no ring no run does, even if it waits since the host was in one.
+// host in no ring it returns false, even for a run that has waited since the host was in one.
 func (e *Engine) isShared(r *live.Run) bool {
 	if e.ring.mode == event.NoRing || r.Options.Scope != option.ScopeRing || r.Requested() {
 		return false

@@ -86,12 +86,13 @@ func TestSimulationOfRings(t *testing.T) {
 // could not start on another member. It does not receive their answer. In 21000249 a member that just
 // joined could not start what the member with other entries then ran, and was killed and joined again later.
 // In 306501 two members apart from each other give up what each of them took over, one after a restart.
-// In 300408 and 309189 a member leaves whose claim for what another one gave up had no answer. In 3135 a member
-// repeats its claim while another one makes the first attempt and leaves. In 900054 two members that start
-// together have an edited entry before all others. In 901453 and 925476 a member receives too late that a run has
-// ended. In 5733 the last member that could have started an occurrence leaves. In 12680 a member with another entry
-// reports what the voters may have granted to this one. In 7545 a member that leaves gives up what the voters may
-// have granted to another one, which is not among the first candidates then.
+// In 300408 and 309189 a member leaves whose claim for what another one gave up had no answer. In 3135
+// a member repeats its claim while another one makes the first attempt and leaves. In 900054 two members
+// that start together have an edited entry before all others. In 901453 and 925476 a member receives too
+// late that a run has ended. In 5733 the last member that could have started an occurrence leaves. In 12680
+// a member with another entry reports what the voters may have granted to this one. In 7545 a member leaves
+// and gives up an occurrence. Another member has an unanswered claim for it and is no longer among the
+// first candidates.
 func TestSimulationOfRingsWithFoundFaults(t *testing.T) {
 	for _, s := range []uint64{1000003, 1004060, 700335, 500228, 1102319, 770189, 3006432, 3018111, 7000331, 7001404, 9000358, 9010098} {
 		simulateRing(t, s, false, false)

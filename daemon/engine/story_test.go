@@ -55,8 +55,8 @@ var update = flag.Bool("update", false, "write what the stories really say")
 //	fillstop ID                 a backfill is stopped
 //	drain, abandon              the daemon is about to stop
 //	next JOB [N]                prints the planned times
-//	emit NAME [user=NAME] [admin] [env=NAME=value]
-//	                            a user emits an event
+//	emit NAME [user=NAME] [by=NAME] [admin] [env=NAME=value]
+//	                            a user emits an event, for itself or for another user
 //	files JOB T PATH ...        files that arrived for a job, the newest at T
 //	ring MODE [KEY:VALUE ...]   the mode from the next load on, available or strict, and this host's labels
 //	members MEMBER[,KEY:VALUE][,draining][,lacks=JOB][,differs=JOB] ... [newest=JOB@T] [barred=WHY] [clock]
@@ -143,6 +143,9 @@ func (s *story) emit(words []string) {
 		ev.User = user
 	}
 	ev.By = ev.User
+	for _, by := range valuesOf(words, "by=") {
+		ev.By = by
+	}
 	s.w.step(ev)
 }
 

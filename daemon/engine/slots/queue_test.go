@@ -141,8 +141,8 @@ func TestDescribe(t *testing.T) {
 		waits   string
 		want    string
 	}{
-		{Limits{MaxRunning: 1}, []string{"bob"}, "ann", "1 of 1 slots of the host are taken, 0 by ann"},
-		{Limits{MaxPerUser: 1}, []string{"ann"}, "ann", "1 of 1 slots of ann are taken by run 100 (ann/job100)"},
+		{Limits{MaxRunning: 2}, []string{"bob", "ann", "bob"}, "ann", "3 of 2 slots of the host are taken, 1 by ann"},
+		{Limits{MaxPerUser: 1}, []string{"ann", "ann"}, "ann", "2 of 1 slots of ann are taken by run 100 (ann/job100), run 101 (ann/job101)"},
 		{Limits{MaxRunning: 9}, nil, "ann", "others come first"},
 		{Limits{Pools: declared}, []string{"bob wan:2"}, "ann wan:2", "pool wan: 2 of 3 slots are taken by runs of other users, and it asks for 2"},
 		{Limits{Pools: declared}, []string{"ann wan:1", "bob wan:2"}, "ann wan:1", "pool wan: 3 of 3 slots are taken by run 100 (ann/job100), 1 more"},

@@ -119,13 +119,13 @@ func (v *View) Len() int { return v.jobs.Len() }
 func (v *View) ID(i int) job.ID { return v.jobs.ID(i) }
 
 // Job returns job i.
-func (v *View) Job(i int) job.Job { return v.held(v.jobs.Job(i)) }
+func (v *View) Job(i int) job.Job { return v.withBar(v.jobs.Job(i)) }
 
 // Brief returns job i without the input of its command; see catalog.Catalog.Brief.
-func (v *View) Brief(i int) job.Job { return v.held(v.jobs.Brief(i)) }
+func (v *View) Brief(i int) job.Job { return v.withBar(v.jobs.Brief(i)) }
 
-// held returns a job that is also held while nothing may start for its user.
-func (v *View) held(j job.Job) job.Job {
+// withBar adds the reason why no job of its user may start, if the job is not held.
+func (v *View) withBar(j job.Job) job.Job {
 	if b, barred := v.barred[j.User]; barred && j.Held == "" {
 		j.Held = b.Detail
 	}
