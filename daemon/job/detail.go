@@ -130,7 +130,9 @@ func seconds(d time.Duration) string { return d.Round(time.Second).String() }
 
 func DetailAfterResult(how string) string     { return "after " + how }
 func DetailAfterPreemption(how string) string { return "after it was " + how }
-func DetailProbe(id RunID) string             { return fmt.Sprintf("run %d tries whether it works again", id) }
+func DetailProbe(id RunID) string {
+	return fmt.Sprintf("run %d tests whether the job succeeds again", id)
+}
 
 func DetailQueued(id RunID, due time.Time) string {
 	return fmt.Sprintf("run %d is queued for %s", id, due.Format(time.RFC3339))
@@ -159,7 +161,7 @@ func (p *Parent) Name() string {
 func (r *Run) DescribeState(now time.Time) string {
 	switch r.State {
 	case RunRunning:
-		return fmt.Sprintf("run %d had been going for %s", r.ID, seconds(now.Sub(r.Started)))
+		return fmt.Sprintf("run %d had been running for %s", r.ID, seconds(now.Sub(r.Started)))
 	case RunWaiting, RunQueued:
 		switch r.WaitsOn() {
 		case WaitsOnDelay, WaitsOnHours:
@@ -188,7 +190,7 @@ const (
 )
 
 func StopsAtLimit(most int) string {
-	return fmt.Sprintf("it has come to %d occurrences, and there may be no more", most)
+	return fmt.Sprintf("it has reached the limit of %d occurrences", most)
 }
 
 // Details of limits.
@@ -226,7 +228,7 @@ func DetailUserSlots(taken, size int, user, holders string) string {
 func DetailPoolSlots(pool string, taken, size int, holders string, needed int) string {
 	text := fmt.Sprintf("pool %s: %d of %d slots are taken%s", pool, taken, size, holders)
 	if needed > 1 {
-		text += fmt.Sprintf(", and it asks for %d", needed)
+		text += fmt.Sprintf(", and the run needs %d", needed)
 	}
 	return text
 }
@@ -238,9 +240,9 @@ func DetailPoolRate(pool string, starts int, per, next time.Duration) string {
 // DetailOthersFirst describes the wait for a slot. pool is "" for a slot of the host or of a user.
 func DetailOthersFirst(pool string) string {
 	if pool != "" {
-		return "pool " + pool + ": others come first"
+		return "pool " + pool + ": other runs are ahead in the queue"
 	}
-	return "others come first"
+	return "other runs are ahead in the queue"
 }
 
 // SlotHolders lists runs that hold slots, and how many others do.

@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -55,12 +56,12 @@ const (
 )
 
 func NoticeFailed(how string) string            { return "failed: " + how }
-func NoticeDead(how string) string              { return NoticeFailed(how) + ", and lies among the dead letters" }
+func NoticeDead(how string) string              { return NoticeFailed(how) + ", and is a dead letter" }
 func NoticePaused(how string) string            { return NoticeFailed(how) + ", and the job is paused" }
 func NoticeSucceeded(took time.Duration) string { return "succeeded in " + seconds(took) }
 
 func NoticeBehind(by time.Duration) string {
-	return "is late: it is " + seconds(by) + " behind its time"
+	return "is late by " + seconds(by)
 }
 
 func NoticeStartedLate(by time.Duration) string {
@@ -72,7 +73,7 @@ func NoticeNotStarted(maxLate time.Duration) string {
 }
 
 func NoticeRunsLong(maxRun time.Duration) string {
-	return fmt.Sprintf("is late: it has been going for %s, which is all that max-run= allows", maxRun)
+	return fmt.Sprintf("is late: it has been running for %s, as long as max-run= allows", maxRun)
 }
 
 // NoticeRecovered describes a success after failures in a row, or after other trouble.
@@ -84,7 +85,7 @@ func NoticeRecovered(failures int) string {
 	case failures > 1:
 		after = fmt.Sprintf(" after %d failures in a row", failures)
 	}
-	return "is well again: it succeeded" + after
+	return "recovered: it succeeded" + after
 }
 
 // Additions.
@@ -94,10 +95,14 @@ func NoticeBreaker(until string) string { return "; breaker= holds it until " + 
 
 // Texts of notices that are not about a run.
 
-func NoticeHeld(id ID, why string) string { return string(id) + " is held: " + why }
+// NoticeHeld describes why a job is held. why is a clause or a sentence.
+func NoticeHeld(id ID, why string) string {
+	return fmt.Sprintf("%s is held: %s.", id, strings.TrimSuffix(why, "."))
+}
 
+// NoticeDegraded describes which option has no effect, and why. why is a clause or a sentence.
 func NoticeDegraded(id ID, why string) string {
-	return string(id) + " runs, but not as it says: " + why
+	return fmt.Sprintf("%s runs without some of its options: %s.", id, strings.TrimSuffix(why, "."))
 }
 
 func NoticeMissed(id ID, due, why string) string {
@@ -138,7 +143,7 @@ func (r *Run) DescribeOccurrence(zone *time.Location) string {
 // DescribeFailure describes the failure of an occurrence.
 func (r *Run) DescribeFailure() string {
 	if r.State == RunDropped {
-		return "its next attempt did not come: " + string(r.Reason)
+		return "its next attempt was dropped: " + string(r.Reason)
 	}
 	return r.Result()
 }

@@ -22,11 +22,11 @@ func RefuseUnderWay(id RunID) string {
 	return fmt.Sprintf("run %d of the same occurrence is under way", id)
 }
 
-func RefuseNoBackfill(id int64) string { return fmt.Sprintf("backfill %d is not going on", id) }
+func RefuseNoBackfill(id int64) string { return fmt.Sprintf("backfill %d is not active", id) }
 
 // Refusals of backfills.
 const (
-	RefusePeriodic       string = "it runs once in a period, whenever that is, so it misses no instant that could be made up"
+	RefusePeriodic       string = "it runs once in a period, at any time of that period, so it misses no occurrence that could be caught up"
 	RefuseNoSchedule     string = "the clock never starts it, so there are no occurrences to go over"
 	RefuseBefore1970     string = "the time begins before 1970"
 	RefuseEndBeforeStart string = "the time ends before it begins"
@@ -37,19 +37,19 @@ func RefuseMaxActive(most int) string { return fmt.Sprintf("max-active is 1 to %
 
 // RefuseOverlap returns why a backfill rejects overlap=value. one and other are the accepted values.
 func RefuseOverlap(value, one, other string) string {
-	return fmt.Sprintf("overlap=%s is no rule for a backfill: all of it is due at once, so it would drop what it is asked to run; %s and %s are", value, one, other)
+	return fmt.Sprintf("overlap=%s: expected %s or %s, because all occurrences of a backfill are due at once and another rule would drop some of them", value, one, other)
 }
 
 func RefuseReprocess(value Reprocess) string {
-	return fmt.Sprintf("reprocess=%s is none of %s, %s, %s", value, ReprocessNone, ReprocessFailed, ReprocessAll)
+	return fmt.Sprintf("reprocess=%s: expected %s, %s or %s", value, ReprocessNone, ReprocessFailed, ReprocessAll)
 }
 
-func RefuseUserBackfills(active int, user string) string {
-	return fmt.Sprintf("%d backfills of jobs of %s are going on, and there may be no more", active, user)
+func RefuseUserBackfills(most int, user string) string {
+	return fmt.Sprintf("too many active backfills of jobs of %s: the limit is %d", user, most)
 }
 
-func RefuseBackfills(active int) string {
-	return fmt.Sprintf("%d backfills are going on, and there may be no more", active)
+func RefuseBackfills(most int) string {
+	return fmt.Sprintf("too many active backfills: the limit is %d", most)
 }
 
 func RefuseOccurrences(most int) string {
@@ -75,11 +75,11 @@ func HeldName(name, crontab string) string {
 }
 
 func HeldScope(key string, other ID) string {
-	return fmt.Sprintf("%s= names %s, and scope=ring is said of only one of them", key, other)
+	return fmt.Sprintf("%s= names %s, but only one of the two jobs has scope=ring", key, other)
 }
 
 func HeldPool(pool string, needed, size int) string {
-	return fmt.Sprintf("pool=%s asks for %d slots, and there are %d", pool, needed, size)
+	return fmt.Sprintf("pool=%s needs %d slots, but the pool has %d", pool, needed, size)
 }
 
 func HeldUndeclaredPool(pool string, needed, size int) string {

@@ -33,7 +33,7 @@ func life(id job.RunID, outcome job.Outcome) []job.Record {
 		Decided: due.Add(time.Second), User: "bob", Backfill: 12, Env: []string{"FULL=yes", "A=b c\n"},
 	}
 	records := []job.Record{recordOf(job.Decided, job.DecideHold, r)}
-	records[0].Detail = "run 7 had been going for 5s"
+	records[0].Detail = "run 7 had been running for 5s"
 	step := func(kind job.RecordKind, change func(*job.Run)) {
 		change(&r)
 		records = append(records, recordOf(kind, "", r))

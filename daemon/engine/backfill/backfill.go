@@ -112,9 +112,9 @@ func (f *Active) Admits(b *job.Backfill) *effect.Refusal {
 	}
 	switch {
 	case mine >= maxAccountFills:
-		return &effect.Refusal{Kind: effect.Conflict, Reason: job.RefuseUserBackfills(mine, b.User)}
+		return &effect.Refusal{Kind: effect.Conflict, Reason: job.RefuseUserBackfills(maxAccountFills, b.User)}
 	case len(f.Going) >= maxFills:
-		return &effect.Refusal{Kind: effect.Conflict, Reason: job.RefuseBackfills(len(f.Going))}
+		return &effect.Refusal{Kind: effect.Conflict, Reason: job.RefuseBackfills(maxFills)}
 	}
 	return nil
 }

@@ -143,10 +143,10 @@ func TestDescribe(t *testing.T) {
 	}{
 		{Limits{MaxRunning: 2}, []string{"bob", "ann", "bob"}, "ann", "3 of 2 slots of the host are taken, 1 by ann"},
 		{Limits{MaxPerUser: 1}, []string{"ann", "ann"}, "ann", "2 of 1 slots of ann are taken by run 100 (ann/job100), run 101 (ann/job101)"},
-		{Limits{MaxRunning: 9}, nil, "ann", "others come first"},
-		{Limits{Pools: declared}, []string{"bob wan:2"}, "ann wan:2", "pool wan: 2 of 3 slots are taken by runs of other users, and it asks for 2"},
+		{Limits{MaxRunning: 9}, nil, "ann", "other runs are ahead in the queue"},
+		{Limits{Pools: declared}, []string{"bob wan:2"}, "ann wan:2", "pool wan: 2 of 3 slots are taken by runs of other users, and the run needs 2"},
 		{Limits{Pools: declared}, []string{"ann wan:1", "bob wan:2"}, "ann wan:1", "pool wan: 3 of 3 slots are taken by run 100 (ann/job100), 1 more"},
-		{Limits{Pools: declared}, []string{"ann wan:1"}, "bob wan:1", "pool wan: others come first"},
+		{Limits{Pools: declared}, []string{"ann wan:1"}, "bob wan:1", "pool wan: other runs are ahead in the queue"},
 		{Limits{Pools: declared}, []string{"ann api:1"}, "bob api:1", "pool api: 1 starts in 1m0s are all that its rate allows, the next in 50s"},
 		{Limits{}, []string{"ann own:1"}, "ann own:1", "pool own: 1 of 1 slots are taken by run 100 (ann/job100)"},
 	} {
@@ -171,10 +171,10 @@ func TestShortage(t *testing.T) {
 	for _, tc := range []struct{ owner, pool, want string }{
 		{"ann", "wan", ""},
 		{"ann", "wan:2", ""},
-		{"ann", "wan:3", "pool=wan asks for 3 slots, and there are 2"},
-		{"root", "wan:3", "pool=wan asks for 3 slots, and there are 2"},
-		{"bob", "wan:2", "pool=wan asks for 2 slots, and there are 1: the pool that the configuration declares is not for crontabs of bob"},
-		{"bob", "own:2", "pool=own asks for 2 slots, and there are 1: the configuration declares no such pool"},
+		{"ann", "wan:3", "pool=wan needs 3 slots, but the pool has 2"},
+		{"root", "wan:3", "pool=wan needs 3 slots, but the pool has 2"},
+		{"bob", "wan:2", "pool=wan needs 2 slots, but the pool has 1: the pool that the configuration declares is not for crontabs of bob"},
+		{"bob", "own:2", "pool=own needs 2 slots, but the pool has 1: the configuration declares no such pool"},
 	} {
 		file, diagnostics := crontab.Parse("/var/spool/cron/crontabs/"+tc.owner, "#@ pool="+tc.pool+"\n* * * * * true\n", crontab.Config{Owner: tc.owner})
 		if len(diagnostics) > 0 {

@@ -48,7 +48,7 @@ func runsDaemon(runs *[]job.Run) *screentest.Daemon {
 		OnHistory: func(f api.Filter) (api.Runs, error) {
 			if f.Skipped {
 				return api.Runs{Skipped: []job.Record{
-					{Kind: job.Decided, Job: "etl-nightly", Due: screentest.Now.Add(-15 * time.Hour), Decision: job.DecideSkip, Reason: job.Overlapping, Detail: "run 4187 had been going for 30m0s"},
+					{Kind: job.Decided, Job: "etl-nightly", Due: screentest.Now.Add(-15 * time.Hour), Decision: job.DecideSkip, Reason: job.Overlapping, Detail: "run 4187 had been running for 30m0s"},
 					{Kind: job.Decided, Job: "metrics-push", Due: screentest.Now.Add(-20 * time.Hour), Count: 31, Decision: job.DecideSkip, Reason: job.Late},
 				}}, nil
 			}
