@@ -63,6 +63,7 @@ func signText(w *screen.World, r *runRow) (string, canvas.Style) {
 	}
 	return screen.RunSign(w, &r.run)
 }
+
 func startText(w *screen.World, r *runRow) (string, canvas.Style) {
 	at := r.run.Started
 	if at.IsZero() {

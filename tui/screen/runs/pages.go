@@ -10,7 +10,7 @@ import (
 	"github.com/cronring/cronring/tui/screen"
 )
 
-// Bounds of what is asked and held.
+// Limits of requests and of the list.
 const (
 	runPage    = 200
 	olderPage  = 1000
@@ -20,7 +20,7 @@ const (
 	mostMissed = 2000
 )
 
-// The slots of its questions.
+// Slots of requests.
 const (
 	slotNewest = "runs"
 	slotOlder  = "runs-older"
@@ -45,7 +45,7 @@ func (s *Runs) query(w *screen.World) api.Filter {
 	return f
 }
 
-// fresh is the newest runs, and how those are now that had not ended.
+// fresh has the newest runs, and the current state of listed runs that were live.
 type fresh struct {
 	preset preset
 	runs   api.Runs
@@ -112,7 +112,7 @@ func (s *Runs) oldest() (id job.RunID) {
 	return id
 }
 
-// live are the listed runs that had not ended, as many as one may ask about.
+// live returns listed runs that had not ended, at most 50.
 func (s *Runs) live() []job.RunID {
 	const most = 50
 	var ids []job.RunID
