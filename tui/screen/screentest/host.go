@@ -83,7 +83,7 @@ func NoSSH(host string) error {
 }
 
 // Ended returns a client of a daemon that has ended.
-func Ended() *api.Client { return NoServer(syscall.ECONNRESET) }
+func Ended() *api.Client { return NoServer(syscall.ECONNREFUSED) }
 
 // Serve has a real server answer for a host until the test ends.
 func Serve(t testing.TB, w *simulated.World) *api.Client {
