@@ -54,8 +54,8 @@ func (c *Client) explain(ctx context.Context, purpose string, err error) error {
 		e.Why = "too many callers wait for a connection"
 		e.Fix = "try again    or see who connects: ss -xp"
 	case errors.Is(err, fs.ErrPermission):
-		e.Kind, e.What = NotAllowed, "cannot "+purpose+": the socket "+c.socket+" may not be opened"
-		e.Why = "it belongs to another user"
+		e.Kind, e.What = NotAllowed, "cannot "+purpose+": no permission to open the socket "+c.socket
+		e.Why = "the socket belongs to another user"
 		e.Fix = "run as that user or as root, or name your own daemon's socket: --socket PATH"
 	case errors.Is(err, syscall.EINVAL):
 		e.Kind, e.What = Usage, "cannot "+purpose+": "+c.socket+" cannot name a socket"

@@ -43,6 +43,17 @@ func RoundLength(d time.Duration) string {
 	return Count(int(d/(24*time.Hour)), "day")
 }
 
+// Lag formats a delay or an offset: under 1 ms, 251 ms, 1m02s.
+func Lag(d time.Duration) string {
+	if d < time.Millisecond {
+		return "under 1 ms"
+	}
+	if d < time.Second {
+		return strconv.FormatInt(d.Milliseconds(), 10) + " ms"
+	}
+	return Brief(d)
+}
+
 func twoUnits(d, large time.Duration, largeName string, small time.Duration, smallName string) string {
 	text := strconv.Itoa(int(d/large)) + largeName
 	if rest := int(d % large / small); rest > 0 {

@@ -115,5 +115,5 @@ func drawFigures(v canvas.View, past *api.JobPast) {
 	}
 	put(0, x, "ok rate "+page.Percent(past.OK, past.Runs))
 	x = v.Put(0, 1, fmt.Sprintf("p50 %s  p95 %s  max %s", display.Brief(past.P50), display.Brief(past.P95), display.Brief(past.Max)), canvas.Style{})
-	put(1, x, "lag p99 "+page.Lag(past.LagP99))
+	put(1, x, "lag p99 "+display.Lag(past.LagP99))
 }

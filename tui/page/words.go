@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
@@ -35,12 +34,19 @@ func Percent(part, whole int) string {
 	return fmt.Sprintf("%d.%d %%", tenths/10, tenths%10)
 }
 
-// Reason returns why a daemon is not reached, without what failed because of that.
+// Reason returns why a request failed: only the Why of an api.Error, if it has one, without the address
+// that ssh puts before its reason.
 func Reason(err error) string {
-	if e, ok := errors.AsType[*api.Error](err); ok && e.Why != "" {
-		return e.Why
+	e, ok := errors.AsType[*api.Error](err)
+	if !ok || e.Why == "" {
+		return err.Error()
 	}
-	return err.Error()
+	if address, ok := strings.CutPrefix(e.Why, "ssh: connect to host "); ok {
+		if _, why, ok := strings.Cut(address, ": "); ok {
+			return why
+		}
+	}
+	return e.Why
 }
 
 // Shorten is foreign text in room cells, in letters of any terminal.
@@ -50,17 +56,6 @@ func Shorten(text string, room int) string {
 		return text
 	}
 	return strings.TrimSuffix(display.Cut(text, room-2), "…") + "..."
-}
-
-// Lag returns a delay in words.
-func Lag(d time.Duration) string {
-	if d < time.Millisecond {
-		return "under 1 ms"
-	}
-	if d < time.Second {
-		return strconv.FormatInt(d.Milliseconds(), 10) + " ms"
-	}
-	return display.Brief(d)
 }
 
 // Width returns how many cells a text takes that may hold control characters.

@@ -232,13 +232,19 @@ func (s *Hosts) Refuses(w *screen.World, a keys.Action) string {
 	return s.Table.Refuses(w, a)
 }
 
-// Draw draws the list.
+// Draw draws the list, and below it the whole error of the host under the cursor.
 func (s *Hosts) Draw(v canvas.View, w *screen.World) {
 	if s.Typing() || s.Filter() != "" {
 		s.DrawFilter(v, 1, 0, v.Width()-2, w)
 		v = v.Below(1)
 	}
-	s.Table.Draw(v, w)
+	list := v
+	if r := s.Current(); r != nil && r.Err != nil {
+		rows := min(s.rows.Len(), max(v.Height()-8, 1))
+		page.DrawUnknown(v.Below(rows+2), r.Err, w)
+		list = v.Above(rows + 1)
+	}
+	s.Table.Draw(list, w)
 	if len(s.rows.All()) == 1 {
 		page.DrawNotice(v.Below(3), []string{"No other host is known. Name hosts in the settings, with [[host]], or at the start: cronring top -H HOST1 -H HOST2"})
 	}

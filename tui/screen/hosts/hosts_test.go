@@ -59,30 +59,36 @@ func backups(t *testing.T) api.Status {
 }
 
 // open shows the host of the fixture and three others: one works, one cannot be reached, and one hangs.
-func open(t *testing.T, w *screen.World) *Hosts {
-	t.Helper()
+func open(w *screen.World, works api.Status) *Hosts {
 	w.Hosts = others{}
 	s := New()
 	s.Open(w)
 	s.Take(w, screen.Answer{Slot: slotHosts, Value: []string{"db-02", "db-03", "db-04"}})
-	s.Take(w, screen.Answer{Slot: slotHosts, Value: hostwatch.Report{Host: "db-02", Status: backups(t)}})
+	s.Take(w, screen.Answer{Slot: slotHosts, Value: hostwatch.Report{Host: "db-02", Status: works}})
 	s.Take(w, screen.Answer{Slot: slotHosts, Value: hostwatch.Report{Host: "db-03", Err: screentest.NoSSH("db-03"), Retry: 4e9}})
 	return s
 }
 
 func TestHostsScreens(t *testing.T) {
-	screentest.CheckLayouts(t, "hosts", func(v canvas.View, w *screen.World) { shelltest.Draw(open(t, w), v, w) })
+	works := backups(t)
+	screentest.CheckLayouts(t, "hosts", func(v canvas.View, w *screen.World) { shelltest.Draw(open(w, works), v, w) })
+	screentest.CheckLayouts(t, "hosts-error", func(v canvas.View, w *screen.World) {
+		s := open(w, works)
+		s.Select("db-03")
+		shelltest.Draw(s, v, w)
+	})
 	screentest.Check(t, "hosts-none", func(v canvas.View, w *screen.World) {
 		s := New()
 		s.Open(w)
 		shelltest.Draw(s, v, w)
 	})
 	screentest.Check(t, "hosts-hostile", func(v canvas.View, w *screen.World) {
-		s := open(t, w)
+		s := open(w, works)
 		for _, r := range screentest.HostileRows(w) {
 			s.put(row{known: true, Report: hostwatch.Report{Host: r.User, Status: api.Status{Health: api.Health{Host: r.User}, Next: &api.Upcoming{Job: r.Job}}}})
 			s.put(row{known: true, Report: hostwatch.Report{Host: "e" + r.User, Err: errors.New(r.User)}})
 		}
+		s.Select("e" + screentest.HostileRows(w)[0].User)
 		shelltest.Draw(s, v, w)
 	})
 }
@@ -111,7 +117,7 @@ func TestAHostDiesWhileItIsShown(t *testing.T) {
 
 func TestEnterOpensTheDashboardOfAHost(t *testing.T) {
 	w := screentest.NewWorld(t)
-	s := open(t, w)
+	s := open(w, api.Status{})
 	if s.Refuses(w, keys.Open) == "" {
 		t.Error("the host that is shown can be opened again")
 	}

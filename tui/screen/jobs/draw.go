@@ -162,7 +162,7 @@ func dayText(w *screen.World) string {
 	if d == nil || d.Runs == 0 {
 		return ""
 	}
-	return fmt.Sprintf("24 h: %s, %s ok, lag p99 %s", page.CountLong(d.Runs, "run"), page.Percent(d.OK, d.Runs), page.Lag(d.LagP99))
+	return fmt.Sprintf("24 h: %s, %s ok, lag p99 %s", page.CountLong(d.Runs, "run"), page.Percent(d.OK, d.Runs), display.Lag(d.LagP99))
 }
 
 // drawQuery draws the order and the filter at the right, and returns the column

@@ -58,7 +58,7 @@ func (s *Ring) drawNode(title, row canvas.View, w *screen.World) {
 	}
 	lagText := "-"
 	if st.Day != nil && st.Day.Runs > 0 {
-		lagText = page.Lag(st.Day.LagP99)
+		lagText = display.Lag(st.Day.LagP99)
 	}
 	name := min(max(page.Width(host)+1, 10), max(title.Width()-30, 10))
 	t := table.Table[string, api.Status]{Left: 1, Titles: table.TitleStyle}

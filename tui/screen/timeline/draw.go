@@ -183,7 +183,7 @@ func drawPresent(row canvas.View, p linePlaces, present int, w *screen.World) {
 func (s *Timeline) drawStarts(row canvas.View, a axis, p linePlaces, w *screen.World) {
 	if s.err != nil {
 		x := row.Put(1, 0, w.Glyphs.Failed+" ", canvas.Style{Role: canvas.Bad, Bold: true})
-		row.PutCut(x, 0, row.Width()-x-1, s.err.Error(), w.Glyphs.Ellipsis, canvas.Style{Role: canvas.Bad})
+		row.PutCut(x, 0, row.Width()-x-1, page.Reason(s.err), w.Glyphs.Ellipsis, canvas.Style{Role: canvas.Bad})
 		return
 	}
 	row.Put(1, 0, "starts", canvas.Style{})
