@@ -82,7 +82,7 @@ func TestEveryScreenAnswersToClicks(t *testing.T) {
 		{"values of a setting", ", enter", "esc leave", "colours of the dashboard"},
 		{"keys of a setting", ", / k e y s . r u n enter enter m", "enter save", "changed keys.runs"},
 		{"incident", "i", "DNS problem", ">✗ 1x"},
-		{"title of statistics", "%", "WASTED", "by wasted"},
+		{"title of statistics", "%", "SLOWEST", "by slowest"},
 		{"statistics", "% tab", " logrotate ", ">logrotate"},
 		{"next hour", "H", "18:05:00", "> 18:05:00"},
 		{"jobs that clock changes touch", "ctrl+t tab", "pg-backup ", ">pg-backup"},

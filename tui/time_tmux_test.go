@@ -48,7 +48,7 @@ func TestTerminalShowsTime(t *testing.T) {
 	x.keys("-")
 	x.wait(", 90 days")
 	x.keys("Tab")
-	x.wait("Statistics: all jobs, 30 days", "metronome", "WASTED")
+	x.wait("Statistics: all jobs, 30 days", "metronome", "SLOWEST")
 	x.resize(40, 15)
 	x.keys("3")
 	x.wait("? help", "NEXT")

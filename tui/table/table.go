@@ -95,15 +95,15 @@ func (t *Table[K, R]) Move(a keys.Action) bool {
 	return ok
 }
 
-// reorder sorts by the next column that has a Compare, or the other way round. It reports whether there
-// is such a column and the key is one of both.
+// reorder sorts by the next visible column that has a Compare, or the other way round. It reports whether
+// it has sorted.
 func (t *Table[K, R]) reorder(a keys.Action) bool {
 	switch a {
 	case keys.Reverse:
 		return t.sortBy(t.Sorted)
 	case keys.Sort:
 		for i := range t.Columns {
-			if next := &t.Columns[(t.column(t.Sorted)+1+i)%len(t.Columns)]; t.sortBy(next.Title) {
+			if next := &t.Columns[(t.column(t.Sorted)+1+i)%len(t.Columns)]; t.visible(next.Title) && t.sortBy(next.Title) {
 				return true
 			}
 		}
@@ -111,19 +111,25 @@ func (t *Table[K, R]) reorder(a keys.Action) bool {
 	return false
 }
 
+// visible reports whether a column was chosen by Place. Before the first Place, all are.
+func (t *Table[K, R]) visible(title string) bool {
+	return len(t.placed) == 0 || slices.ContainsFunc(t.placed, func(p placedColumn[R]) bool { return p.Title == title })
+}
+
 // sortBy sorts by a column, or the other way round if the rows are sorted by it already. It reports
-// whether the column has a Compare.
+// whether it has sorted: the source must be Rows, and the column must have a Compare.
 func (t *Table[K, R]) sortBy(title string) bool {
+	rows, ok := t.Source.(*Rows[K, R])
 	i := t.column(title)
 	switch {
-	case i < 0 || t.Columns[i].Compare == nil:
+	case !ok || i < 0 || t.Columns[i].Compare == nil:
 		return false
 	case t.Sorted == title:
 		t.Falls = !t.Falls
 	default:
 		t.Sorted, t.Falls = title, t.Columns[i].Falls
 	}
-	t.SetRows(t.Source.(*Rows[K, R]).all)
+	t.SetRows(rows.all)
 	return true
 }
 
@@ -245,27 +251,31 @@ type Rows[K comparable, R any] struct {
 	Key   func(r *R) K
 	Words func(r *R) string // text to search; nil: no filter
 
-	all    []R
-	shown  []int     // indexes of the rows that match the filter
-	places map[K]int // of rows in shown
-	filter string
+	all     []R               // in the order in which they were set
+	shown   []int             // indexes of the rows that match the filter, sorted
+	places  map[K]int         // of rows in shown
+	compare func(a, b *R) int // sorts shown; nil: it is in the order of all
+	filter  string
 }
 
-// SetRows sorts and replaces the rows of a table whose source is Rows.
+// SetRows replaces the rows of a table whose source is Rows, and sorts them. Rows that are equal in the
+// column Sorted are in the order of all, which does not change.
 func (t *Table[K, R]) SetRows(all []R) {
+	rows := t.Source.(*Rows[K, R])
 	if i := t.column(t.Sorted); i >= 0 && t.Columns[i].Compare != nil {
-		slices.SortStableFunc(all, func(a, b R) int {
-			if t.Falls {
+		compare, falls := t.Columns[i].Compare, t.Falls
+		rows.compare = func(a, b *R) int {
+			if falls {
 				a, b = b, a
 			}
-			return t.Columns[i].Compare(&a, &b)
-		})
+			return compare(a, b)
+		}
 	}
-	t.Source.(*Rows[K, R]).Set(all)
+	rows.Set(all)
 	t.Settle()
 }
 
-// Set replaces the rows. All returns all rows, including hidden ones.
+// Set replaces the rows. All returns all rows, including hidden ones, in the order in which they were set.
 func (s *Rows[K, R]) Set(all []R) {
 	s.all = all
 	s.Filter(s.filter)
@@ -278,10 +288,15 @@ func (s *Rows[K, R]) Filter(text string) {
 	text = strings.ToLower(text)
 	s.shown, s.places = s.shown[:0], make(map[K]int, len(s.all))
 	for i := range s.all {
-		if r := &s.all[i]; text == "" || strings.Contains(strings.ToLower(s.Words(r)), text) {
-			s.places[s.Key(r)] = len(s.shown)
+		if text == "" || strings.Contains(strings.ToLower(s.Words(&s.all[i])), text) {
 			s.shown = append(s.shown, i)
 		}
+	}
+	if s.compare != nil {
+		slices.SortStableFunc(s.shown, func(a, b int) int { return s.compare(&s.all[a], &s.all[b]) })
+	}
+	for place := range s.shown {
+		s.places[s.At(place)] = place
 	}
 }
 

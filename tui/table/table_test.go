@@ -105,14 +105,35 @@ func TestTableSortsByItsColumns(t *testing.T) {
 	table.Move(keys.Reverse)
 	check("by name, reversed", "date cherry banana apple")
 	table.Move(keys.Sort)
-	check("by length", "cherry banana apple date")
+	check("by length", "banana cherry apple date") // not as they were sorted by name
 	table.SetRows([]string{"fig", "cherry", "date", "kiwi"})
 	check("other rows", "cherry date kiwi fig")
 	table.Move(keys.Sort)
 	check("by the first column again", "cherry date fig kiwi")
+	if got := strings.Join(rows.All(), " "); got != "fig cherry date kiwi" {
+		t.Errorf("the rows that were set are now %s", got)
+	}
 	plain, _ := fruitTable(Column[string]{Title: "FIXED"})
 	if plain.Move(keys.Sort) || plain.Move(keys.Reverse) {
 		t.Error("a table without a Compare can be sorted")
+	}
+	table.Source = struct{ Source[string, string] }{rows}
+	if table.Move(keys.Sort) || table.Sorted != "NAME" {
+		t.Errorf("another source than Rows is sorted by %s", table.Sorted)
+	}
+}
+
+func TestTableIsNotSortedByHiddenColumns(t *testing.T) {
+	name := By(func(s *string) string { return *s })
+	table, _ := fruitTable(Column[string]{Title: "A", Width: 10, Compare: name}, Column[string]{Title: "B", Width: 10, Rank: 1, Compare: name})
+	for _, step := range []struct {
+		width int
+		want  string
+	}{{30, "A"}, {30, "B"}, {15, "A"}, {15, "A"}, {30, "B"}} {
+		table.Place(step.width, step.width)
+		if table.Move(keys.Sort); table.Sorted != step.want {
+			t.Errorf("width %d: sorted by %s, want %s", step.width, table.Sorted, step.want)
+		}
 	}
 }
 

@@ -74,9 +74,9 @@ func New(about screen.Subject) *Stats {
 			}, Compare: func(a, b *api.StatsGroup) int { return cmp.Compare(a.OK*b.Runs, b.OK*a.Runs) }},
 			took("P50", screen.FullWidth, func(g *api.StatsGroup) time.Duration { return g.P50 }),
 			took("P95", screen.FullWidth, func(g *api.StatsGroup) time.Duration { return g.P95 }),
-			took("SLOWEST", 0, func(g *api.StatsGroup) time.Duration { return g.Max }),
-			took("WASTED", screen.FullWidth, func(g *api.StatsGroup) time.Duration { return g.Waste }),
-			took("TIME", 100, func(g *api.StatsGroup) time.Duration { return g.Time }),
+			took("SLOWEST", screen.FullWidth, func(g *api.StatsGroup) time.Duration { return g.Max }),
+			took("WASTED", 100, func(g *api.StatsGroup) time.Duration { return g.Waste }),
+			took("TIME", 0, func(g *api.StatsGroup) time.Duration { return g.Time }),
 		},
 	}
 	return s
