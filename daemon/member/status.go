@@ -251,7 +251,7 @@ func (r *Member) problems(s *gossip.Snapshot, v *view.View) []api.Problem {
 			all = append(all, api.Problem{What: "the voters have no leader: ring jobs wait", Why: "fewer than a majority of them see each other, most of them have lost their logs or were restored from older copies, or not all of them have met once with the same ring.voters", Fix: "start cronring on all of them; if their disks are lost, see RECOVERY in cronring-ring-setup(7)"})
 		}
 	} else if r.config.Strict {
-		all = append(all, api.Problem{What: "not all voters were seen yet: ring jobs wait", Why: "they are " + strings.Join(r.config.Voters, ", "), Fix: "start cronring on them"})
+		all = append(all, api.Problem{What: "not all voters were seen yet: ring jobs wait", Why: "the voters are " + strings.Join(r.config.Voters, ", "), Fix: "start cronring on them"})
 	}
 	return all
 }
@@ -296,7 +296,7 @@ func memberProblems(m *gossip.View, self string) []api.Problem {
 	var all []api.Problem
 	switch {
 	case m.State == gossip.Gone:
-		all = append(all, api.Problem{What: m.Name + " does not answer since " + m.Changed.Format(time.RFC3339), Fix: "look at " + m.Address})
+		all = append(all, api.Problem{What: m.Name + " does not answer", Fix: "look at " + m.Address})
 	case m.State != gossip.Alive:
 		return nil
 	}
@@ -305,11 +305,11 @@ func memberProblems(m *gossip.View, self string) []api.Problem {
 		if m.Offset < 0 {
 			side = "behind"
 		}
-		all = append(all, api.Problem{What: fmt.Sprintf("the clock of %s is %s %s", m.Name, m.Offset.Abs().Round(time.Millisecond), side), Fix: "chronyc makestep"})
+		all = append(all, api.Problem{What: fmt.Sprintf("the clock of %s is %s %s", m.Name, display.Lag(m.Offset.Abs()), side), Fix: "chronyc makestep"})
 	}
 	if n := len(m.Lacks) + len(m.Extra); n > 0 && m.State == gossip.Alive {
 		all = append(all, api.Problem{
-			What: fmt.Sprintf("%s and this host differ in %s", m.Name, display.Count(n, "ring job")), Why: "members take over only what they hold in the same words",
+			What: fmt.Sprintf("%s and this host differ in %s", m.Name, display.Count(n, "ring job")), Why: "members take over only jobs whose entries are identical",
 			Fix: "cronring ring diff " + m.Name,
 		})
 	}

@@ -179,11 +179,14 @@ func ringLine(r *api.Ring) string {
 	if r.Quorum > 0 {
 		line += fmt.Sprintf("  quorum %d of %d", r.Quorum, len(r.Voters))
 	}
-	line += fmt.Sprintf("  %s  safe to lose %d more", display.Count(r.Jobs, "ring job"), r.SafeLoss)
-	if !r.Joined {
-		line += "  joining: ring jobs wait"
+	line += "  " + display.Count(r.Jobs, "ring job")
+	switch {
+	case !r.Joined:
+		return line + "  joining: ring jobs wait"
+	case r.Unowned > 0:
+		return line
 	}
-	return line
+	return line + fmt.Sprintf("  safe to lose %d more", r.SafeLoss)
 }
 
 func memberTable(a *cli.App, r *api.Ring, out *cli.Output) *cli.Table {
@@ -229,6 +232,9 @@ func signed(d time.Duration) string {
 }
 
 func printRingProblems(a *cli.App, r *api.Ring) {
+	if r.Joined && r.Unowned > 0 {
+		a.Printf("%s ring jobs that no member can run: %d\n", a.Paint(cli.Warn, "!"), r.Unowned)
+	}
 	if r.Doubled > 0 {
 		a.Printf("%s %s ran on two members in the last 24 h, as they did not see each other    cronring why JOB --at T\n", a.Paint(cli.Warn, "!"), display.Count(r.Doubled, "occurrence"))
 	}

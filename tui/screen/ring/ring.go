@@ -35,7 +35,7 @@ func New() *Ring {
 	s := &Ring{members: table.Rows[string, api.Member]{Key: func(m *api.Member) string { return m.ID }}}
 	s.Table = table.Table[string, api.Member]{
 		Source: &s.members, Columns: s.memberColumns(), Left: 1, Titles: table.TitleStyle, In: keys.Ring, Sorted: "NODE",
-		Keys: []keys.Action{keys.ShowJobs, keys.ShowTimeline, keys.ShowFiles, keys.Palette, keys.Help, keys.Leave},
+		Keys: []keys.Action{keys.ShowJobs, keys.ShowTimeline, keys.ShowFiles, keys.Sort, keys.Palette, keys.Help, keys.Leave},
 	}
 	return s
 }
@@ -139,8 +139,11 @@ func (s *Ring) summary() string {
 		text += fmt.Sprintf("quorum %d  ", r.Quorum)
 	}
 	text += display.Count(r.Jobs, "job") + " on the ring"
-	if !r.Joined {
+	switch {
+	case !r.Joined:
 		return text + "  joining: they wait"
+	case r.Unowned > 0:
+		return text
 	}
 	return text + fmt.Sprintf("  safe to lose %d more", r.SafeLoss)
 }
@@ -148,25 +151,34 @@ func (s *Ring) summary() string {
 // memberColumns are the columns of members, the most important first: those
 // without room are dropped from the end.
 func (s *Ring) memberColumns() []table.Column[api.Member] {
-	remote := func(m *api.Member, text string) string {
-		if m.ID == s.answer.Self || !m.State.Up() {
-			return "-"
-		}
-		return text
+	// measured returns the column of a duration that this host measures of the other members that are up.
+	measured := func(title string, width int, format string, of func(m *api.Member) time.Duration) table.Column[api.Member] {
+		known := func(m *api.Member) bool { return m.ID != s.answer.Self && m.State.Up() }
+		return table.Column[api.Member]{Title: title, Width: width, Falls: true, Text: table.Plain(func(m *api.Member) string {
+			if !known(m) {
+				return "-"
+			}
+			return fmt.Sprintf(format, float64(of(m))/float64(time.Millisecond))
+		}), Compare: table.By(func(m *api.Member) time.Duration {
+			if !known(m) {
+				return -1
+			}
+			return of(m).Abs()
+		})}
 	}
-	name := func(m *api.Member) string { return m.Name }
+	text := func(title string, width int, of func(m *api.Member) string) table.Column[api.Member] {
+		return table.Column[api.Member]{Title: title, Width: width, Text: table.Plain(of), Compare: table.By(of)}
+	}
 	columns := []table.Column[api.Member]{
-		{Title: "NODE", Text: table.Plain(name), Compare: table.By(name)},
+		text("NODE", 0, func(m *api.Member) string { return m.Name }),
 		{Title: "STATE", Width: 11, Text: func(w *screen.World, m *api.Member) (string, canvas.Style) {
 			return memberSign(m.State, w.Glyphs) + " " + string(m.State), memberStyle(m.State)
-		}},
+		}, Compare: table.By(func(m *api.Member) api.MemberState { return m.State })}, // down, draining, joining, left, up
 		{Title: "OWNS", Width: 8, Text: table.Plain(func(m *api.Member) string { return page.Thousands(m.Owns) }),
 			Compare: table.By(func(m *api.Member) int { return m.Owns }), Falls: true},
 		{Title: "RUN", Width: 5, Text: table.Plain(func(m *api.Member) string { return strconv.Itoa(m.Runs) }),
 			Compare: table.By(func(m *api.Member) int { return m.Runs }), Falls: true},
-		{Title: "CLOCK", Width: 10, Text: table.Plain(func(m *api.Member) string {
-			return remote(m, fmt.Sprintf("%+.1f ms", float64(m.Clock.Round(100*time.Microsecond))/float64(time.Millisecond)))
-		})},
+		measured("CLOCK", 10, "%+.1f ms", func(m *api.Member) time.Duration { return m.Clock.Round(100 * time.Microsecond) }),
 		{Title: "JOBS", Width: 10, Text: func(_ *screen.World, m *api.Member) (string, canvas.Style) {
 			if m.Lacks > 0 {
 				return strconv.Itoa(m.Lacks) + " differ", canvas.Style{Role: canvas.Doubt}
@@ -175,13 +187,11 @@ func (s *Ring) memberColumns() []table.Column[api.Member] {
 		}, Compare: table.By(func(m *api.Member) int { return m.Lacks }), Falls: true},
 		{Title: "SINCE", Width: 8, Text: func(w *screen.World, m *api.Member) (string, canvas.Style) {
 			return display.Brief(w.Now.Sub(m.Since)), canvas.Style{}
-		}},
-		{Title: "RTT", Width: 9, Text: table.Plain(func(m *api.Member) string {
-			return remote(m, fmt.Sprintf("%.1f ms", float64(m.RTT)/float64(time.Millisecond)))
-		})},
-		{Title: "VER", Width: 10, Text: table.Plain(func(m *api.Member) string { return cmp.Or(m.Version, "-") })},
-		{Title: "ADDRESS", Width: 24, Text: table.Plain(func(m *api.Member) string { return m.Addr })},
-		{Title: "LABELS", Width: 30, Text: table.Plain((*api.Member).LabelsText)},
+		}, Compare: func(a, b *api.Member) int { return b.Since.Compare(a.Since) }},
+		measured("RTT", 9, "%.1f ms", func(m *api.Member) time.Duration { return m.RTT }),
+		text("VER", 10, func(m *api.Member) string { return cmp.Or(m.Version, "-") }),
+		text("ADDRESS", 24, func(m *api.Member) string { return m.Addr }),
+		text("LABELS", 30, (*api.Member).LabelsText),
 	}
 	for i := range columns {
 		columns[i].Rank = i
@@ -256,6 +266,9 @@ func (s *Ring) odd(w *screen.World) []page.Paragraph {
 	doubt := canvas.Style{Role: canvas.Doubt}
 	if s.err != nil {
 		text = append(text, page.Line(" "+w.Glyphs.Late+" this is as it was: "+s.err.Error(), doubt))
+	}
+	if s.answer.Joined && s.answer.Unowned > 0 {
+		text = append(text, page.Line(" "+w.Glyphs.Late+" ring jobs that no member can run: "+page.Thousands(s.answer.Unowned), doubt))
 	}
 	if s.answer.Doubled > 0 {
 		text = append(text, page.Line(" "+w.Glyphs.Late+" "+display.Count(s.answer.Doubled, "occurrence")+" ran on two members in the last 24 h, as they did not see each other", doubt))

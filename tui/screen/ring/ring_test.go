@@ -42,10 +42,19 @@ func TestRingScreens(t *testing.T) {
 }
 
 func TestMembersAreSorted(t *testing.T) {
-	w, s, c := screentest.NewWorld(t), New(), canvas.New(80, 22)
-	d := &screentest.Daemon{OnRing: func() api.Ring { return recorded(t, "three") }}
+	w, s, c := screentest.NewWorld(t), New(), canvas.New(160, 22)
+	d := &screentest.Daemon{OnRing: func() api.Ring {
+		r := recorded(t, "three")
+		first, second, third := &r.Members[0], &r.Members[1], &r.Members[2]
+		first.Addr = third.Addr + "0"
+		second.Runs, second.Lacks, second.RTT = 1, 3, third.RTT+1
+		third.Since, third.Labels = third.Since.Add(time.Hour), nil
+		return r
+	}}
 	screentest.Show(t, s, c.View(), w, d)
-	for _, want := range []string{"NODE db-01", "OWNS db-01", "RUN db-01", "JOBS db-03"} {
+	for _, want := range []string{
+		"NODE db-01", "STATE db-03", "OWNS db-01", "RUN db-02", "CLOCK db-03", "JOBS db-02", "SINCE db-03", "RTT db-02", "VER db-03", "ADDRESS db-02", "LABELS db-03", "NODE db-01",
+	} {
 		if got := s.Sorted + " " + s.members.Row(0).Name; got != want {
 			t.Errorf("got %s first, want %s", got, want)
 		}
