@@ -102,7 +102,7 @@ func (e *Engine) decideShared(o gate.Occurrence, p exchange.Permit) *live.Run {
 		return nil
 	case x == nil || !x.Left && !x.Begun:
 		return e.decideDue(o, agenda.Occurrences{First: o.Due, List: []time.Time{o.Due}})
-	case x.Left: // it was not missed there, so catchup= does not apply
+	case x.Left: // that member had it, so catchup= does not apply
 		o.Cause, o.Detail = job.TakenOver, job.DetailFromHost(x.Host)
 	default:
 		o.Cause = job.Rerun

@@ -525,7 +525,7 @@ func (n *simMember) begin(s effect.Start) {
 // fail makes a run end before its command ran. Sometimes it has a process for a moment.
 func (n *simMember) fail(o exchange.Occurrence, r *job.Run) {
 	key := unstarted{o, n, r.Attempt}
-	if n.sim.tries[key] != nil {
+	if _, tried := n.sim.tries[key]; tried {
 		n.sim.t.Errorf("%s tried attempt %d of the occurrence of %s twice", n.id, r.Attempt, o.Time())
 	}
 	n.sim.tries[key] = n.views[o]
@@ -942,11 +942,11 @@ func (s *simRing) triedBy(n *simMember, o exchange.Occurrence) bool {
 	return false
 }
 
-// triedUnseen reports whether a member that did not see one of two members took an occurrence over by
+// triedUnseen reports whether a third member that did not see one of two members took an occurrence over by
 // if-lost=rerun, and gave it up again when it could not start it.
 func (s *simRing) triedUnseen(o exchange.Occurrence, a, b ringStart) bool {
 	for x, saw := range s.tries {
-		if x.Occurrence == o && (!saw[a.node.id] || !saw[b.node.id]) {
+		if x.Occurrence == o && x.node != a.node && x.node != b.node && (!saw[a.node.id] || !saw[b.node.id]) {
 			return true
 		}
 	}

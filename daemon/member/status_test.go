@@ -72,7 +72,8 @@ func TestChronicleTellsOfHandovers(t *testing.T) {
 var update = flag.Bool("update", false, "record the answers in testdata again")
 
 // What a member answers is recorded for the golden screens of the dashboard. A member of three sees
-// another one drain; the others go, and a new one has not confirmed its clock; in strict mode it joins alone.
+// another one drain; the others go while its own clock is not confirmed, and a fourth joins; in strict mode
+// it joins alone.
 func TestAnswersAreRecorded(t *testing.T) {
 	now := time.Date(2026, 11, 20, 17, 2, 11, 0, time.UTC)
 	r := &Member{id: "1", config: config.Ring{Name: "prod"}}

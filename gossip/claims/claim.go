@@ -223,7 +223,7 @@ func (r *Ring) claimNow(c *claim) {
 	switch {
 	case o == nil || !ok && !c.run:
 		r.forget(c)
-		if c.open {
+		if c.mayBeGivenUp() {
 			r.release(c)
 		}
 	case c.run: // the engine waits for the answer, even if the job is disabled or held meanwhile
@@ -339,6 +339,10 @@ func (c *claim) taken() exchange.Progress {
 	}
 	return p
 }
+
+// mayBeGivenUp reports whether the voters may have granted a claim that decides only its own occurrence, and
+// runs it. The others do not know what else it decides.
+func (c *claim) mayBeGivenUp() bool { return c.open && c.reason == "" && len(c.skips) == 0 }
 
 // release gives up an occurrence that was granted to this member, or may have been. A claim that only skips
 // its occurrence has nothing to give up.

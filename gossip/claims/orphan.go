@@ -40,8 +40,8 @@ func (r *Ring) orphaned(all []holders.Report) {
 // inherit claims an orphan, unless it may have begun and must not be run again. If
 // there is a claim for the occurrence under way, the orphan is tried if that claim is
 // refused, for instance by a member that does not know yet that the other one is gone.
-// If the voters may have granted a claim of this member, that claim continues, and names the member that is
-// gone. A report that another member gave the occurrence up replaces the one of that claim, and
+// An open claim of this member continues. If this member may take the orphan over, the claim names its member
+// from then on. A report that another member gave the occurrence up replaces the one of that claim, and
 // begins the wait of a claim again that is to record that no member could start it.
 func (r *Ring) inherit(slot int, x *holders.Report) {
 	if due := x.Time(); due.After(r.now.Wall.Add(holders.MaxSkew)) || !r.host.Jobs.Entry(slot).Schedule.Next(due.Add(-1)).Equal(due) {
@@ -68,7 +68,6 @@ func (r *Ring) inherit(slot int, x *holders.Report) {
 	case c != nil && c.open: // the voters may have granted it
 		if r.canTake(slot, x) {
 			c.orphan, c.again, c.reason = following(c.orphan, x), true, ""
-			r.unstall(c)
 			r.park(c, r.now.Up)
 		}
 		return
@@ -174,8 +173,7 @@ func (r *Ring) reclaim(p exchange.Progress) {
 // depart collects the occurrences that have not begun. Anything granted after the final state
 // does not begin here, because the state that the others receive must be final. Before that, it
 // repeats the claims that the voters may have granted and that no other member it sees could
-// take over. It gives up the others, too, in case they were granted, apart from claims that only skip their
-// occurrence.
+// take over. It gives up the others, too, in case they were granted.
 func (r *Ring) depart() {
 	if r.ranking == nil {
 		r.emit(holders.Unstarted{})
@@ -187,7 +185,7 @@ func (r *Ring) depart() {
 		o, ok := r.optionsOf(c)
 		c.last = ok && c.open && !c.run && !r.host.Draining && !r.isForOthers(c.slot)
 		switch {
-		case c.open && !c.run && !c.last && c.reason == "":
+		case !c.run && !c.last && c.mayBeGivenUp():
 			r.releasing = append(r.releasing, c.taken())
 			r.forget(c)
 		case c.state >= asked || c.run:

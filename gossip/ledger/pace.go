@@ -60,9 +60,9 @@ func (v *voter) greet(ctx context.Context) map[string]hello {
 			continue
 		}
 		all.Go(func() {
+			begun := time.Now()
 			ctx, cancel := context.WithTimeout(ctx, helloTime)
 			defer cancel()
-			begun := time.Now()
 			h, err := v.requestHello(ctx, member)
 			took := time.Since(begun)
 			if err != nil && took < helloTime {

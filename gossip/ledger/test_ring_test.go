@@ -159,7 +159,7 @@ func (r *testRing) stopAll() {
 	r.mu.Unlock()
 	var all sync.WaitGroup
 	for id, m := range members {
-		if p := m.Status().Problem; !r.rejects && strings.Contains(p, "older copy") {
+		if p := m.Status().Problem; !r.rejects && strings.HasPrefix(p, "the log is an older copy") {
 			r.t.Errorf("%s was rejected: %s", id, p)
 		}
 		all.Go(m.stop)

@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -58,7 +57,10 @@ func (l *Ledger) serveHello(_ context.Context, peer string, body []byte) ([]byte
 	if v.isVoter(peer) {
 		r := wire.NewReader(body)
 		seen := disk.ReadProgress(r)
-		if err := cmp.Or(r.Err(), v.checkRestored(peer, seen)); err != nil {
+		if r.Err() != nil {
+			return nil, r.Err()
+		}
+		if err := v.checkRestored(peer, seen); err != nil {
 			return nil, err
 		}
 	}
