@@ -19,8 +19,8 @@ func (noImports) Import(string) (*types.Package, error) { return nil, errors.Err
 
 // TestLoopIsReachedFromItsGoroutineOnly checks that other goroutines cannot get a reference to the loop. A
 // variable of its type has no other use than l.field and l.method(), and none in a function literal or go
-// statement. Fields and global variables do not have its type. It also checks that the loop does not call
-// methods that wait for it.
+// statement. Fields and global variables do not have its type. It also checks that no l.method()
+// is one that waits for the loop; calls through l.shared are not seen.
 func TestLoopIsReachedFromItsGoroutineOnly(t *testing.T) {
 	paths, err := filepath.Glob("*.go")
 	if err != nil {

@@ -180,8 +180,8 @@ func (d *shared) runHook(ctx context.Context, p notify.Program) (job.Outcome, []
 // mailNotice queues an email of a notification.
 func (d *shared) mailNotice(ctx context.Context, c *notify.Channel, m *notify.Message) error {
 	select {
-	case <-d.loaded:
-	default: // the view has no entries yet
+	case <-d.loaded: // before that, the view has no entries
+	case <-ctx.Done():
 		return notify.ErrNotNow
 	}
 	if d.mailer == nil {

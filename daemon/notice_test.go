@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -12,7 +13,9 @@ import (
 func TestNotificationsAreNotMailedBeforeTheJobsAreLoaded(t *testing.T) {
 	d := &shared{loaded: make(chan struct{})}
 	d.view.Store(engine.New(engine.State{}).View())
-	if err := d.mailNotice(t.Context(), &notify.Channel{}, &notify.Message{}); !errors.Is(err, notify.ErrNotNow) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := d.mailNotice(ctx, &notify.Channel{}, &notify.Message{}); !errors.Is(err, notify.ErrNotNow) {
 		t.Errorf("before the jobs are loaded: got %v, want %v", err, notify.ErrNotNow)
 	}
 	close(d.loaded)

@@ -15,7 +15,8 @@ func TestRingReportsJobsWithoutAnOwner(t *testing.T) {
 		head, tail string // the end of the first line, and what follows the members
 	}{
 		{0, true, "  safe to lose 1 more", ""},
-		{140, true, "", "! ring jobs that no member can run: 140\n"},
+		{140, true, "  safe to lose 1 more", "! ring jobs that no member can run: 140\n"},
+		{142, true, "", "! ring jobs that no member can run: 142\n"},
 		{142, false, "  joining: ring jobs wait", ""},
 	} {
 		answer := api.Ring{V: 1, Name: "prod", Mode: api.RingAvailable, Joined: tc.joined, Jobs: 142, Unowned: tc.unowned, SafeLoss: 1}

@@ -42,7 +42,7 @@ func (c *Client) explain(ctx context.Context, purpose string, err error) error {
 		e.Why = "there is no such socket (tried " + strings.Join(tried(c.socket), " and ") + "): the daemon is not running, or listens elsewhere"
 		e.Fix = c.howToStart() + "    or name its socket: --socket PATH"
 	case errors.Is(err, syscall.ECONNREFUSED) && isOther(c.socket):
-		e.Why = "it is not a socket"
+		e.Why = "the path is not a socket"
 		e.Fix = "name the socket of the daemon: --socket PATH"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		e.Why = "the socket exists, but no process listens: the daemon has ended"

@@ -26,7 +26,7 @@ type Ring struct {
 	Problems  []Problem `json:"problems,omitempty"`     // what is odd
 	Handovers []Move    `json:"handovers,omitempty"`    // the newest first, since the daemon started
 	Doubled   int       `json:"doubled_24h,omitempty"`  // occurrences that two members ran, found in the last 24 hours
-	Unowned   int       `json:"unowned,omitempty"`      // ring jobs of this host's tables that no member may run
+	Unowned   int       `json:"unowned,omitempty"`      // ring jobs of this host's tables that no member can run
 	Held      string    `json:"held_back_by,omitempty"` // why this member takes no ring jobs now
 	Claims    Claims    `json:"claims,omitzero"`        // since the daemon started
 	Drained   *Drained  `json:"drained,omitempty"`      // how far this member is that takes no ring jobs; nil: it takes some

@@ -66,7 +66,7 @@ const DetailBeingReplaced string = "the daemon is about to be replaced"
 
 func DetailSuspend(d time.Duration) string { return "after " + seconds(d) }
 func DetailHost(name string) string        { return "this is " + name }
-func DetailNeed(key, value string) string  { return fmt.Sprintf("need= asks for %s:%s", key, value) }
+func DetailNeed(key, value string) string  { return fmt.Sprintf("need= requires %s:%s", key, value) }
 func DetailAvoid(key, value string) string { return fmt.Sprintf("avoid= names %s:%s", key, value) }
 func DetailFromHost(name string) string    { return "from " + name }
 func DetailRanToo(host string, id int64) string {

@@ -56,7 +56,7 @@ const (
 )
 
 func NoticeFailed(how string) string            { return "failed: " + how }
-func NoticeDead(how string) string              { return NoticeFailed(how) + ", and is a dead letter" }
+func NoticeDead(how string) string              { return NoticeFailed(how) + ", and its run is a dead letter" }
 func NoticePaused(how string) string            { return NoticeFailed(how) + ", and the job is paused" }
 func NoticeSucceeded(took time.Duration) string { return "succeeded in " + seconds(took) }
 

@@ -58,7 +58,7 @@ func TestWhyOfRingJobs(t *testing.T) {
 		return m
 	}
 	w.StepRing(holders.Ring{Membership: members("box", "elm")})
-	says("db", string(api.Passed), "no member of the ring is allowed to run it (box: need= asks for role:db; elm: need= asks for role:db)")
+	says("db", string(api.Passed), "no member of the ring is allowed to run it (box: need= requires role:db; elm: need= requires role:db)")
 	w.StepRing(holders.Ring{Membership: members("box")})
 	w.To(due.Format(time.RFC3339))
 	w.StepRing(holders.Claimed{Occurrence: occurrence, Grant: holders.Postponed})

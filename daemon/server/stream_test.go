@@ -143,7 +143,7 @@ func TestClientSaysWhyNobodyAnswers(t *testing.T) {
 	}{
 		{dir + "/never", "there is no such socket", api.Unreachable},
 		{dir + "/gone", "no process listens", api.Unreachable},
-		{dir + "/file", "it is not a socket", api.Unreachable},
+		{dir + "/file", "the path is not a socket", api.Unreachable},
 		{dir + "/" + strings.Repeat("a", 200), "at most 107 bytes", api.Usage},
 	} {
 		_, err := api.Dial(test.socket).Status(context.Background())

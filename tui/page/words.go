@@ -34,19 +34,12 @@ func Percent(part, whole int) string {
 	return fmt.Sprintf("%d.%d %%", tenths/10, tenths%10)
 }
 
-// Reason returns why a request failed: only the Why of an api.Error, if it has one, without the address
-// that ssh puts before its reason.
+// Reason returns why a request failed: only the Why of an api.Error, if it has one.
 func Reason(err error) string {
-	e, ok := errors.AsType[*api.Error](err)
-	if !ok || e.Why == "" {
-		return err.Error()
+	if e, ok := errors.AsType[*api.Error](err); ok && e.Why != "" {
+		return e.Why
 	}
-	if address, ok := strings.CutPrefix(e.Why, "ssh: connect to host "); ok {
-		if _, why, ok := strings.Cut(address, ": "); ok {
-			return why
-		}
-	}
-	return e.Why
+	return err.Error()
 }
 
 // Shorten is foreign text in room cells, in letters of any terminal.

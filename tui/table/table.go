@@ -95,7 +95,7 @@ func (t *Table[K, R]) Move(a keys.Action) bool {
 	return ok
 }
 
-// reorder sorts by the next visible column that has a Compare, or the other way round. It reports whether
+// reorder sorts by the next visible column that has a Compare, or reverses the order. It reports whether
 // it has sorted.
 func (t *Table[K, R]) reorder(a keys.Action) bool {
 	switch a {
@@ -103,7 +103,7 @@ func (t *Table[K, R]) reorder(a keys.Action) bool {
 		return t.sortBy(t.Sorted)
 	case keys.Sort:
 		for i := range t.Columns {
-			if next := &t.Columns[(t.column(t.Sorted)+1+i)%len(t.Columns)]; t.visible(next.Title) && t.sortBy(next.Title) {
+			if next := &t.Columns[(t.column(t.Sorted)+1+i)%len(t.Columns)]; next.Title != t.Sorted && t.visible(next.Title) && t.sortBy(next.Title) {
 				return true
 			}
 		}

@@ -131,8 +131,8 @@ func TestTableIsNotSortedByHiddenColumns(t *testing.T) {
 		want  string
 	}{{30, "A"}, {30, "B"}, {15, "A"}, {15, "A"}, {30, "B"}} {
 		table.Place(step.width, step.width)
-		if table.Move(keys.Sort); table.Sorted != step.want {
-			t.Errorf("width %d: sorted by %s, want %s", step.width, table.Sorted, step.want)
+		if table.Move(keys.Sort); table.Sorted != step.want || table.Falls {
+			t.Errorf("width %d: sorted by %s, reversed: %t; want %s, not reversed", step.width, table.Sorted, table.Falls, step.want)
 		}
 	}
 }

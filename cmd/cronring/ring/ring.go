@@ -183,7 +183,7 @@ func ringLine(r *api.Ring) string {
 	switch {
 	case !r.Joined:
 		return line + "  joining: ring jobs wait"
-	case r.Unowned > 0:
+	case r.Jobs > 0 && r.Unowned >= r.Jobs:
 		return line
 	}
 	return line + fmt.Sprintf("  safe to lose %d more", r.SafeLoss)

@@ -14,7 +14,7 @@ func TestMisfitNamesTheLabel(t *testing.T) {
 		labels  map[string]string
 		want    string
 	}{
-		{option.Options{Need: label}, nil, "need= asks for disk:ssd"},
+		{option.Options{Need: label}, nil, "need= requires disk:ssd"},
 		{option.Options{Need: label}, labels, ""},
 		{option.Options{Avoid: label}, nil, ""},
 		{option.Options{Avoid: label}, labels, "avoid= names disk:ssd"},

@@ -110,7 +110,7 @@ func (m *gauges) addRing() {
 	}
 	m.gauge("cronring_ring_jobs", "Ring jobs of this host's crontabs.", float64(r.Jobs))
 	m.gauge("cronring_ring_jobs_owned", "Ring jobs that this member owns.", float64(owned))
-	m.gauge("cronring_ring_jobs_unowned", "Ring jobs that no member may run.", float64(r.Unowned))
+	m.gauge("cronring_ring_jobs_unowned", "Ring jobs that no member can run.", float64(r.Unowned))
 	if !m.c.Peer.Admin {
 		return
 	}

@@ -69,7 +69,7 @@ func (m *Maintainer) TryChannel(ctx context.Context, c *call.Call) error {
 	c.Did(job.Action{What: "notify", Subject: r.Channel})
 	if err != nil {
 		return &api.Error{
-			Kind: api.Conflict, What: "the channel did not take the notice", Why: err.Error(),
+			Kind: api.Conflict, What: "the channel did not accept the notification", Why: err.Error(),
 			Fix: "look at [channel." + display.Quote(r.Channel) + "] in the configuration",
 		}
 	}

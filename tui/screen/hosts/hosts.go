@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
@@ -88,11 +89,21 @@ func count(title string, from int, role canvas.Role, states ...job.State) table.
 	}}
 }
 
+// cell returns a reason without the address that ssh puts before it, for which a cell has no room.
+func cell(reason string) string {
+	if address, ok := strings.CutPrefix(reason, "ssh: connect to host "); ok {
+		if _, why, ok := strings.Cut(address, ": "); ok {
+			return why
+		}
+	}
+	return reason
+}
+
 // nextText returns the next start, or why nothing is known of the host.
 func nextText(w *screen.World, r *row) (string, canvas.Style) {
 	switch {
 	case r.Err != nil:
-		text := w.Glyphs.Failed + " " + page.Reason(r.Err)
+		text := w.Glyphs.Failed + " " + cell(page.Reason(r.Err))
 		if r.Retry > 0 {
 			text += " (again after " + display.Brief(r.Retry) + ")"
 		}
@@ -239,10 +250,12 @@ func (s *Hosts) Draw(v canvas.View, w *screen.World) {
 		v = v.Below(1)
 	}
 	list := v
-	if r := s.Current(); r != nil && r.Err != nil {
+	if slices.ContainsFunc(s.rows.All(), func(r row) bool { return r.Err != nil }) { // else the list would move with the cursor
 		rows := min(s.rows.Len(), max(v.Height()-8, 1))
-		page.DrawUnknown(v.Below(rows+2), r.Err, w)
 		list = v.Above(rows + 1)
+		if r := s.Current(); r != nil && r.Err != nil {
+			page.DrawUnknown(v.Below(rows+2), r.Err, w)
+		}
 	}
 	s.Table.Draw(list, w)
 	if len(s.rows.All()) == 1 {

@@ -142,7 +142,7 @@ func (s *Ring) summary() string {
 	switch {
 	case !r.Joined:
 		return text + "  joining: they wait"
-	case r.Unowned > 0:
+	case r.Jobs > 0 && r.Unowned >= r.Jobs:
 		return text
 	}
 	return text + fmt.Sprintf("  safe to lose %d more", r.SafeLoss)
