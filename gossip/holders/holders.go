@@ -248,7 +248,7 @@ func (r *Table) learn(m *Mark, now time.Time, news *Changes) {
 		if s.phase == exchange.Taken && r.cannotHaveBegun(o, now) {
 			news.Orphans = append(news.Orphans, Report{Mark: *m})
 		}
-		if e := r.entries[o]; e != nil && e.mine.givenUp && s.generation > e.mine.generation { // forgotten in a restart
+		if e := r.entries[o]; e != nil && e.mine.phase > 0 && s.generation > e.mine.generation { // forgotten in a restart
 			e.mine.generation, e.changed = s.generation, now.UnixNano()
 		}
 		return

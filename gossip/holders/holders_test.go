@@ -613,6 +613,20 @@ func TestRestartedMemberLearnsItsGeneration(t *testing.T) {
 	want(t, "answer", other.Answer("a", q, noon), Answer{Occurrence: o, Serial: 1, Reply: Free})
 }
 
+// TestRestartedMemberContinuesWhatItTookOver: the run waits for its next attempt. After a restart, its member
+// learns from others in which generation it took the occurrence over, and then they accept its claim.
+func TestRestartedMemberContinuesWhatItTookOver(t *testing.T) {
+	r, other, o := New("a", DefaultLimits), New("b", DefaultLimits), due(1, 0)
+	given := Mark{Occurrence: o, Member: "c", Generation: 3, Phase: exchange.Taken, Attempt: 1, GivenUp: true, Started: 1}
+	begun := Mark{Occurrence: o, Member: "a", Generation: 4, Phase: exchange.Begun, Attempt: 3, Run: 7}
+	other.Learn([]Mark{given, begun}, noon)
+	r.Progress(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Attempt: 3, Run: 7}, noon)
+	r.Learn([]Mark{given, begun}, noon)
+	q, _ := r.Ask(o, true, []string{"b"}, noon)
+	want(t, "question", q, Question{Occurrence: o, Serial: 1, Generation: 4, Phase: exchange.Taken, Attempt: 3, Mine: true})
+	want(t, "answer", other.Answer("a", q, noon), Answer{Occurrence: o, Serial: 1, Reply: Free})
+}
+
 // TestGivenUpStaysWhenAnotherMemberTookIt: a was restarted, and gave up what it had taken over. Then it learns
 // that b took it too, because the two did not see each other, and later in which generation it had it itself.
 // So c learns that nobody has the occurrence after b gave it up, too.
