@@ -927,6 +927,17 @@ func (s *simRing) waits(id job.ID, o exchange.Occurrence, left bool) bool {
 	})
 }
 
+// isForgotten reports whether the voters granted an occurrence to a member that has left, and no other member
+// knows that it gave the occurrence up: those that received that were killed at once. It reports it again when
+// it is back.
+func (s *simRing) isForgotten(o exchange.Occurrence) bool {
+	by := s.granted[o].by
+	return s.gaveUp[givenUp{o, by}] && s.of(by).left && !slices.ContainsFunc(s.nodes, func(n *simMember) bool {
+		_, known := n.table.GaveUp(o, by)
+		return n.up && n.id != by && known
+	})
+}
+
 // isTold reports whether a member received a report that its run was doubled.
 func (s *simRing) isTold(o exchange.Occurrence, n *simMember) bool {
 	return s.doubled[o][n.id]
@@ -1000,7 +1011,7 @@ func (s *simRing) judgeOne(id job.ID, o exchange.Occurrence, until time.Time) {
 	case never && s.unbegun[o].on != nil && (stays || unsure || s.faults.cuts || s.faults.dies || s.nobodyFits(id, o.Time()) || s.triedByMost(o)):
 	case never && s.unbegun[o].on != nil:
 		fail("invariant 25: it counts as failed on %s, and others could have started it", s.unbegun[o].on.id)
-	case never && !s.skipped[o] && !unsure && !s.waits(id, o, false) && !s.nobodyFits(id, o.Time()):
+	case never && !s.skipped[o] && !unsure && !s.waits(id, o, false) && !s.nobodyFits(id, o.Time()) && !(s.faults.dies && s.isForgotten(o)):
 		fail("invariant 25: it never ran")
 	case len(firsts) > 1 && ledger && id != "again":
 		fail("invariant 24: it ran twice under a ledger")
