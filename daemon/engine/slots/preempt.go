@@ -27,19 +27,29 @@ type Preemption struct {
 // Preempt returns the next preemption, or nil. A waiting run with preempt needs slots that
 // preemptible runs of lower priority hold: runs of its own user, or of any user if its entry is in
 // a crontab of root. Only the run that is next in its pool preempts, and none does if the slots
-// that it could get are not enough.
+// that it could get are not enough. A run whose user has no slot, and gets none, is not the next:
+// otherwise it would prevent preemptions of other users. Without a pool, it is not the next either while
+// it waits for a run that is being stopped.
 func (q *Queue) Preempt(now time.Duration, preemptibility func(job.RunID) Preemptibility) *Preemption {
 	if q.preempting == 0 {
 		return nil
 	}
 	var first *line
 	var stops []*Claim
-	for _, l := range q.firsts(func(l *line) bool { return q.isFull(l.user) && !l.claims[0].Preempt }) {
+	waits := func(l *line) bool {
+		c := l.claims[0]
+		if !q.isFull(l.user) || !c.Preempt {
+			return q.isFull(l.user)
+		}
+		stops, served := q.stopsFor(c, now, preemptibility)
+		return !served || c.pool == nil && len(stops) == 0
+	}
+	for _, l := range q.firsts(waits) {
 		c := l.claims[0]
 		if !c.Preempt || first != nil && first.before(l) || q.isOvertaken(l, now) {
 			continue
 		}
-		if s := q.stopsFor(c, now, preemptibility); len(s) > 0 {
+		if s, _ := q.stopsFor(c, now, preemptibility); len(s) > 0 {
 			first, stops = l, s
 		}
 	}
@@ -74,11 +84,11 @@ func (s *shortage) take(c, h *Claim) {
 	s.host--
 }
 
-// stopsFor returns the claims to stop for a claim, or nil if that does not help or is not needed:
-// the lowest priority first, then the newest run, so that the least work is lost.
-func (q *Queue) stopsFor(c *Claim, now time.Duration, preemptibility func(job.RunID) Preemptibility) (stops []*Claim) {
+// stopsFor returns the claims to stop for a claim: the lowest priority first, then the newest run, so that
+// the least work is lost. served reports whether it then gets its slots, also if no claim must be stopped.
+func (q *Queue) stopsFor(c *Claim, now time.Duration, preemptibility func(job.RunID) Preemptibility) (stops []*Claim, served bool) {
 	if c.pool != nil && c.pool.isPaced(now) {
-		return nil
+		return nil, false
 	}
 	lacks := q.lacks(c)
 	var victims []*Claim
@@ -108,9 +118,9 @@ func (q *Queue) stopsFor(c *Claim, now time.Duration, preemptibility func(job.Ru
 		}
 	}
 	if !lacks.isOver() {
-		return nil
+		return nil, false
 	}
-	return stops
+	return stops, true
 }
 
 // lacks returns how many slots must become free for a claim.

@@ -36,6 +36,12 @@ func TestPreempt(t *testing.T) {
 		"overtaken on the host": {Limits{MaxRunning: 1}, []string{"ann 3"}, []string{"ann 5 p:1", "-ann 6"}, nil, ""},
 		"overtaken by a full user": {Limits{MaxRunning: 2, MaxPerUser: 1}, []string{"ann 3", "bob 5"}, []string{"ann 5", "-bob 6"},
 			nil, "11 for [1]"},
+		"after a full user that gets no slot": {Limits{MaxPerUser: 1}, []string{"ann 3", "bob 5"}, []string{"ann 5", "bob 6"},
+			map[job.RunID]Preemptibility{2: Stays}, "11 for [1]"},
+		"after a full user that gets a slot": {Limits{MaxPerUser: 1}, []string{"ann 3", "bob 5"}, []string{"ann 5", "bob 6"},
+			map[job.RunID]Preemptibility{2: Leaves}, "11 for [1]"},
+		"after a full user that gets a slot of the pool": {Limits{MaxPerUser: 1}, []string{"ann 3 p:1", "bob 5 p:1"}, []string{"ann 5 p:1", "bob 6 p:1"},
+			map[job.RunID]Preemptibility{2: Leaves}, ""},
 		"highest of two": {Limits{}, []string{"ann 1 q:1", "ann 1 p:2"}, []string{"ann 5 q:1", "ann 6 p:1"}, nil, "12 for [2]"},
 	} {
 		tt.limits.Pools = pools
