@@ -456,8 +456,11 @@ func (e *Engine) recordPreemption(r *live.Run, c *slots.Claim) {
 	})
 }
 
-// requeue makes the attempt after a preempted one wait for slots.
+// requeue makes the attempt after a preempted one wait for slots, with the present options of its entry.
 func (e *Engine) requeue(r *live.Run, preempted *live.Run) {
+	if slot, ok := e.slotOf(r); ok && live.IsOf(r, e.jobs.Entry(slot).User()) {
+		r.Options, r.Zone = e.jobs.Options(slot), e.jobs.Entry(slot).Zone().Location()
+	}
 	r.Gate = live.GateSlots
 	r.Wait(job.WaitsOnSlot)
 	e.lineUp(r)

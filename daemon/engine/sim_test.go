@@ -61,7 +61,8 @@ func simulateAgain(t *testing.T, seed uint64) {
 // load (4050374, 4052538), two runs under overlap=skip, which a load had set while both
 // waited (4018555), an expect= that a load had set before a run succeeded (8000167), a
 // clock that was set back to before a pause with pause-counts= (31697), and a run that
-// started although runs before it in the queue had failed and opened the breaker (35193).
+// started although runs before it in the queue had failed and opened the breaker (35193). In 1287
+// an entry was edited before a run of it was preempted.
 // In the others an invariant was checked too strictly: runs of backfills (2010681,
 // 2017450, 2020497), a run of a period whose entry was gone (4000812), a clock that was
 // set back (4012189, 4030870), a shorter limit of a queue (4075823), a dead letter that was
@@ -70,7 +71,7 @@ func simulateAgain(t *testing.T, seed uint64) {
 // occurrences waited for the end of a pause (1952), a preempted run that exited with 0 (3781),
 // and a run that started before other limits were loaded in the same step (9421).
 func TestSimulationOfFoundFaults(t *testing.T) {
-	for _, s := range []uint64{639, 1711, 2009138, 4050374, 4052538, 4018555, 8000167, 31697, 35193, 2010681, 2017450, 2020497, 4000812, 4012189, 4030870, 4075823, 3139, 859, 7741, 1952, 3781, 9421} {
+	for _, s := range []uint64{639, 1711, 2009138, 4050374, 4052538, 4018555, 8000167, 31697, 35193, 2010681, 2017450, 2020497, 4000812, 4012189, 4030870, 4075823, 3139, 859, 7741, 1952, 3781, 9421, 1287} {
 		simulateAgain(t, s)
 	}
 }
