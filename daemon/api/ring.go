@@ -19,11 +19,11 @@ type Ring struct {
 	Self      string    `json:"self,omitempty"` // this member's ID
 	Joined    bool      `json:"joined"`         // false: ring jobs wait because no member has answered yet
 	Jobs      int       `json:"jobs"`           // ring jobs of this host's tables
-	Members   []Member  `json:"members"`        // those known, gone ones too, by name
+	Members   []Member  `json:"members"`        // including those that are down or have left, by name
 	Voters    []Voter   `json:"voters,omitempty"`
 	Quorum    int       `json:"quorum,omitempty"`       // voters that must agree
-	SafeLoss  int       `json:"safe_to_lose"`           // further members that may go down without a job staying undone
-	Problems  []Problem `json:"problems,omitempty"`     // what is odd
+	SafeLoss  int       `json:"safe_to_lose"`           // how many more members can go down while all jobs still run
+	Problems  []Problem `json:"problems,omitempty"`     // that this member sees now
 	Handovers []Move    `json:"handovers,omitempty"`    // the newest first, since the daemon started
 	Doubled   int       `json:"doubled_24h,omitempty"`  // occurrences that two members ran, found in the last 24 hours
 	Unowned   int       `json:"unowned,omitempty"`      // ring jobs of this host's tables that no member can run
@@ -32,6 +32,19 @@ type Ring struct {
 	Drained   *Drained  `json:"drained,omitempty"`      // how far this member is that takes no ring jobs; nil: it takes some
 }
 
+// Up returns the number of members that are up.
+func (r *Ring) Up() (up int) {
+	for i := range r.Members {
+		if r.Members[i].State.Up() {
+			up++
+		}
+	}
+	return up
+}
+
+// RunsNothing reports whether no member can run any of the ring jobs.
+func (r *Ring) RunsNothing() bool { return r.Jobs > 0 && r.Unowned >= r.Jobs }
+
 // Claims counts the results of a member's claims.
 type Claims struct {
 	Granted uint64 `json:"granted"`
@@ -39,8 +52,8 @@ type Claims struct {
 	Unknown uint64 `json:"unknown"` // no member could decide; claimed again later
 }
 
-// Drained is the runs of the ring that are on a drained member yet. If there are none, it can
-// be stopped without anybody waiting for it.
+// Drained counts the runs of the ring that a drained member still has. If there are none, it can
+// be stopped, and no run waits for it.
 type Drained struct {
 	Running int `json:"running"`
 	Waiting int `json:"waiting"` // runs that have not begun

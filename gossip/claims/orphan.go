@@ -17,12 +17,12 @@ const mostEarly = 1000
 // began reports whether any attempt of an orphan has begun.
 func began(x *holders.Report) bool { return x.Phase == exchange.Begun || x.Attempt > 0 }
 
-// orphaned claims occurrences whose member is gone. If the member had begun an
+// orphaned claims occurrences of members that are dead or have left. If the member had begun an
 // occurrence, it may have ended well, so it is run again only if if-lost= allows that.
 // The same holds for an occurrence that the ledger granted, because the member may still
-// begin it. An occurrence that this member itself took before a restart, and has no
-// record of, has not begun. If it gave up an occurrence that voters grant, it leaves it to the
-// others, who may have learned of that late.
+// begin it. An occurrence that this member took before a restart, and that is not in its history, has
+// not begun. What this member gave up and voters grant, it leaves to the others: they may have received
+// that late.
 func (r *Ring) orphaned(all []holders.Report) {
 	for _, x := range all {
 		if r.ranking == nil {
@@ -37,12 +37,15 @@ func (r *Ring) orphaned(all []holders.Report) {
 	}
 }
 
-// inherit claims an orphan, unless it may have begun and must not be run again. If
-// there is a claim for the occurrence under way, the orphan is tried if that claim is
-// refused, for instance by a member that does not know yet that the other one is gone.
-// An open claim of this member continues. If this member may take the orphan over, the claim names its member
-// from then on. A report that another member gave the occurrence up replaces the one of that claim, and
-// begins the wait of a claim again that is to record that no member could start it.
+// inherit claims an orphan, unless it may have begun and must not be run again. This member may have a claim
+// for the occurrence already:
+//
+//	asked      it continues; if it is refused, for instance by a member that still sees the dead one, the
+//	           orphan is claimed then
+//	open       it continues, and names the orphan's member if this one may take the orphan over
+//	to record  that no member could start it: it waits again if another member gave the occurrence up
+//	run        it continues: the run waits or runs here
+//	other      the claim of the orphan replaces it
 func (r *Ring) inherit(slot int, x *holders.Report) {
 	if due := x.Time(); due.After(r.now.Wall.Add(holders.MaxSkew)) || !r.host.Jobs.Entry(slot).Schedule.Next(due.Add(-1)).Equal(due) {
 		return // the entry has no such occurrence
@@ -110,7 +113,7 @@ func following(before, x *holders.Report) *holders.Report {
 }
 
 // others handles a report that other members took occurrences. It keeps the claim for an
-// orphan, because the report may come from the member that is gone, and one that the voters
+// orphan, because the report may come from the dead member, and one that the voters
 // may have granted.
 func (r *Ring) others(all []exchange.Occurrence) {
 	for _, o := range all {

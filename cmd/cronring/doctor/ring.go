@@ -50,13 +50,7 @@ func checkRing(ctx context.Context, e *examination) []finding {
 			Why: "a member whose clock is more than 5 seconds off runs no ring jobs", Fix: advice("timedatectl set-ntp true    or install chrony")})
 	}
 	if found == nil && live.Name != "" {
-		up := 0
-		for i := range live.Members {
-			if live.Members[i].State.Up() {
-				up++
-			}
-		}
-		found = []finding{{Grade: gradeOK, What: fmt.Sprintf("in the ring %q: %d of %s up", live.Name, up, display.Count(len(live.Members), "member"))}}
+		found = []finding{{Grade: gradeOK, What: fmt.Sprintf("in the ring %q: %d of %s up", live.Name, live.Up(), display.Count(len(live.Members), "member"))}}
 	}
 	return found
 }

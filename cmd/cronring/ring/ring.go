@@ -169,13 +169,7 @@ func ringStatus(ctx context.Context, a *cli.App, out *cli.Output) error {
 
 // ringLine summarises a ring in one line.
 func ringLine(r *api.Ring) string {
-	up := 0
-	for i := range r.Members {
-		if r.Members[i].State.Up() {
-			up++
-		}
-	}
-	line := fmt.Sprintf("ring \"%s\"  %d of %d up  %s", display.Text(r.Name), up, len(r.Members), r.Mode)
+	line := fmt.Sprintf("ring \"%s\"  %d of %d up  %s", display.Text(r.Name), r.Up(), len(r.Members), r.Mode)
 	if r.Quorum > 0 {
 		line += fmt.Sprintf("  quorum %d of %d", r.Quorum, len(r.Voters))
 	}
@@ -183,7 +177,7 @@ func ringLine(r *api.Ring) string {
 	switch {
 	case !r.Joined:
 		return line + "  joining: ring jobs wait"
-	case r.Jobs > 0 && r.Unowned >= r.Jobs:
+	case r.RunsNothing():
 		return line
 	}
 	return line + fmt.Sprintf("  safe to lose %d more", r.SafeLoss)

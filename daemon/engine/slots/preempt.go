@@ -36,10 +36,13 @@ func (q *Queue) Preempt(now time.Duration, preemptibility func(job.RunID) Preemp
 	}
 	var first *line
 	var stops []*Claim
-	waits := func(l *line) bool {
+	waits := func(l *line) bool { // for another run of its user to end
 		c := l.claims[0]
-		if !q.isFull(l.user) || !c.Preempt {
-			return q.isFull(l.user)
+		switch {
+		case !q.isFull(l.user):
+			return false
+		case !c.Preempt:
+			return true
 		}
 		stops, served := q.stopsFor(c, now, preemptibility)
 		return !served || c.pool == nil && len(stops) == 0

@@ -7,9 +7,9 @@ import (
 	"github.com/cronring/cronring/gossip/wire"
 )
 
-// Progress is a voter's position: its term and newest entry. It never decreases while the voter keeps its log, because
-// raft replaces only entries of earlier terms. If it does, the log is an older copy, and the voter has
-// forgotten votes or entries on which the others rely.
+// Progress is a voter's position: its term and newest entry. It never decreases while the voter keeps
+// its log, because raft replaces only entries of earlier terms. If it does, the log is an older copy,
+// and the voter has forgotten votes or entries on which the others rely.
 //
 // Therefore voters remember each other's progress, and exchange what they remember before they connect.
 type Progress struct {

@@ -128,13 +128,8 @@ func (s *Ring) Draw(v canvas.View, w *screen.World) {
 
 // summary describes the ring in one line.
 func (s *Ring) summary() string {
-	r, up := &s.answer, 0
-	for i := range r.Members {
-		if r.Members[i].State.Up() {
-			up++
-		}
-	}
-	text := fmt.Sprintf("ring \"%s\"  %d of %d up  ", display.Text(r.Name), up, len(r.Members))
+	r := &s.answer
+	text := fmt.Sprintf("ring \"%s\"  %d of %d up  ", display.Text(r.Name), r.Up(), len(r.Members))
 	if r.Quorum > 0 {
 		text += fmt.Sprintf("quorum %d  ", r.Quorum)
 	}
@@ -142,7 +137,7 @@ func (s *Ring) summary() string {
 	switch {
 	case !r.Joined:
 		return text + "  joining: they wait"
-	case r.Jobs > 0 && r.Unowned >= r.Jobs:
+	case r.RunsNothing():
 		return text
 	}
 	return text + fmt.Sprintf("  safe to lose %d more", r.SafeLoss)
