@@ -3,6 +3,7 @@ package claims
 import (
 	"container/heap"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -26,7 +27,7 @@ type state uint8
 
 // The states.
 const (
-	unranked state = iota // it waits for the time at which this member computes its rank
+	unranked state = iota // it was missed, and waits for the time at which this member computes its rank
 	waiting               // it waits for its turn, or for the time to repeat the claim
 	asked                 // it is claimed, and Claimed has not come yet
 	outdated              // likewise, but this member was suspended meanwhile: a grant does not count
@@ -34,27 +35,41 @@ const (
 	running               // this member has begun it
 )
 
+// purpose is what a claim is for.
+type purpose uint8
+
+// The purposes.
+const (
+	starts  purpose = iota // the occurrence is to start here
+	skips                  // it is to be skipped; see claimOlder
+	resumes                // a run of it waits here, and the engine for the answer
+	records                // no member could start it, which the engine is to record; see awaitOthers
+)
+
 // claim is this member's claim for an occurrence, which it may not have sent yet. It ends when
 // the occurrence is over, or when another member has it.
 type claim struct {
 	exchange.Occurrence
-	slot   int           // its job in Host.Jobs; see optionsOf
-	until  time.Duration // Moment.Up
-	at     int           // index in the queue; -1: not in it
-	state  state
-	missed bool            // other members may consider it decided, so this one never drops the claim
-	again  bool            // see holders.Claim
-	run    bool            // the engine waits for the answer: for a run that waits here, or to record that no member could start it
-	open   bool            // it was sent to the voters, who may have granted it: their answer is not known
-	won    bool            // the voters granted it, and an older one comes first; see awaitsOlder
-	last   bool            // it is open while this member leaves, and no other one could take it over
-	orphan *holders.Report // the occurrence is claimed because the member that took it is gone; nil: it is not
-	later  *holders.Report // a newer report of this occurrence, which arrived while the claim was under way
-	skips  []exchange.Skip // older occurrences that are skipped with it
-	reason job.Reason      // why its own occurrence is skipped; "": it is not, see claimOlder and awaitOthers
-	tries  int
-	why    string // why it waits, once a claim was not decided
+	slot    int           // its job in Host.Jobs; see optionsOf
+	until   time.Duration // Moment.Up
+	at      int           // index in the queue; -1: not in it
+	state   state
+	purpose purpose
+	reason  job.Reason      // why nothing starts; "" for other purposes
+	open    bool            // it was sent to the voters, who may have granted it: their answer is not known
+	had     bool            // it was granted before, and waits for an older one, or the grant did not count
+	orphan  *holders.Report // the occurrence is claimed because the member that took it is gone; nil: it is not
+	later   *holders.Report // a newer report of this occurrence, which arrived while the claim was under way
+	skips   []exchange.Skip // older occurrences that are skipped with it
+	tries   int
+	why     string // why it waits, once a claim was not decided
 }
+
+// isAwaited reports whether the engine waits for the answer.
+func (c *claim) isAwaited() bool { return c.purpose >= resumes }
+
+// isAgain reports whether the occurrence was taken before; see holders.Claim.
+func (c *claim) isAgain() bool { return c.orphan != nil || c.had || c.isAwaited() }
 
 // queue is a heap of claims for container/heap, ordered by their times, and those of the same time
 // by job. Each claim knows its index in it.
@@ -93,27 +108,30 @@ func (r *Ring) due(m exchange.Due) {
 	if !ok || r.ranking == nil {
 		return
 	}
-	c := &claim{Occurrence: m.Occurrence, slot: slot, at: -1, missed: m.Missed, skips: m.Skips}
+	c := &claim{Occurrence: m.Occurrence, slot: slot, at: -1, skips: m.Skips}
 	switch {
-	case !c.missed:
-		r.compete(c, c.Time())
+	case !m.Missed:
+		r.compete(c, c.Time(), ranks)
 	case r.now.Up < r.shares && len(r.ranking.Members) > 1:
 		r.park(c, r.shares)
 	default:
-		r.compete(c, r.now.Wall)
+		r.compete(c, r.now.Wall, anyRank)
 	}
 }
 
-// compete ranks this member for an occurrence as of an instant, and makes it claim the
+// anyRank is for missed occurrences: the other members may consider them decided.
+const anyRank = math.MaxInt
+
+// compete ranks this member for an occurrence as of an instant. If its rank is below a limit, it claims the
 // occurrence at the time of its rank.
-func (r *Ring) compete(c *claim, as time.Time) {
+func (r *Ring) compete(c *claim, as time.Time, limit int) {
 	var tried []string
 	if c.orphan != nil {
 		tried = c.orphan.Tried
 	}
 	rank, nobody := r.ranking.own(r.host.Jobs, c.slot, c.Time(), tried)
 	switch {
-	case rank >= 0 && (rank < ranks || c.missed):
+	case rank >= 0 && rank < limit:
 		r.enter(c, waiting)
 		as = as.Add(time.Duration(rank) * r.holdOff())
 		r.park(c, max(r.now.Up, r.now.UpAt(as)))
@@ -142,7 +160,7 @@ func (r *Ring) claimOlder(c *claim) {
 	s := c.skips[last]
 	older := &claim{
 		Occurrence: exchange.OccurrenceOf(c.Key, s.Due), slot: slot, at: -1, state: waiting,
-		reason: s.Reason, missed: true, skips: slices.Clip(c.skips[:last]),
+		purpose: skips, reason: s.Reason, skips: slices.Clip(c.skips[:last]),
 	}
 	if s.Count > 1 && s.First.Before(s.Due) {
 		s.Due, s.Count = timetable.Previous(r.host.Jobs.Entry(slot).Schedule, s.Due), s.Count-1
@@ -221,16 +239,16 @@ func (r *Ring) claimAll() {
 func (r *Ring) claimNow(c *claim) {
 	o, ok := r.optionsOf(c)
 	switch {
-	case o == nil || !ok && !c.run:
+	case o == nil || !ok && !c.isAwaited():
 		r.forget(c)
 		if c.mayBeGivenUp() {
 			r.release(c)
 		}
-	case c.run: // the engine waits for the answer, even if the job is disabled or held meanwhile
+	case c.isAwaited(): // the engine waits for the answer, even if the job is disabled or held meanwhile
 		r.claimFor(c, o)
 	case c.state == unranked:
 		r.forget(c)
-		r.compete(c, r.now.Wall)
+		r.compete(c, r.now.Wall, anyRank)
 	case c.tries > 0 && o.Deadline > 0 && r.now.Wall.Sub(c.Time()) > o.Deadline:
 		r.forget(c)
 		r.deny(c, job.PastDeadline, c.why)
@@ -248,7 +266,7 @@ func (r *Ring) claimFor(c *claim, o *option.Options) {
 	}
 	if ledger { // first, older ones: otherwise a crash after c was decided would lose them
 		for _, x := range r.stalled[c.Key] {
-			if _, ok := r.optionsOf(x); ok && !x.run && x.state < asked && x.Due < c.Due {
+			if _, ok := r.optionsOf(x); ok && !x.isAwaited() && x.state < asked && x.Due < c.Due {
 				heap.Remove(&r.queue, x.at)
 				r.send(x, ledger)
 			}
@@ -266,7 +284,7 @@ func (r *Ring) isStrict(o *option.Options) bool {
 func (r *Ring) send(c *claim, ledger bool) {
 	c.open = ledger
 	r.enter(c, asked)
-	q := holders.Claim{Occurrence: c.Occurrence, Again: c.again, Ledger: ledger}
+	q := holders.Claim{Occurrence: c.Occurrence, Again: c.isAgain(), Ledger: ledger}
 	if c.orphan != nil {
 		q.From, q.GaveUp = c.orphan.Member, c.orphan.Started
 	}
@@ -295,21 +313,19 @@ func (r *Ring) claimed(ev holders.Claimed) {
 		c.orphan, c.later = following(c.orphan, x), nil // the newer report counts, for instance, more attempts
 	}
 	switch {
-	case ev.Grant == holders.Granted && r.departed && !c.run && !c.last: // the others take it over
-		r.forget(c)
-	case ev.Grant == holders.Granted && r.departed && !r.departing && !c.run: // the final state lacks it
+	case ev.Grant == holders.Granted && r.departed && !r.departing && !c.isAwaited(): // the final state lacks it
 		r.stall(c, longestPause, "")
 	case ev.Grant == holders.Granted && !counts: // others may have treated it as an orphan meanwhile
-		c.again = true
+		c.had = true
 		r.park(c, r.now.Up)
 	case ev.Grant == holders.Granted && r.awaitsOlder(c):
-		c.again, c.won = true, true
+		c.had = true
 		r.stall(c, longestPause, "the voters have not answered the claim of an older occurrence")
 	case ev.Grant == holders.Granted:
 		r.permit(c, ev.Token)
 	case ev.Grant == holders.Refused:
 		r.forget(c)
-		if c.run {
+		if c.isAwaited() {
 			r.revoke(c.Occurrence, job.OtherMember, r.hostOf(ev.By))
 		}
 		if slot, ok := r.host.Jobs.FindRing(c.Key); ok && c.later != nil {
@@ -327,8 +343,8 @@ func (r *Ring) claimed(ev holders.Claimed) {
 // answer is not known here: it is in an earlier request. If c were decided first, a crash would lose the
 // older occurrence, because this member would not claim it again, and the voters refuse it to the others.
 func (r *Ring) awaitsOlder(c *claim) bool {
-	isOlder := func(x *claim) bool { return x.open && !x.run && x.Due < c.Due }
-	return c.open && !c.run && (slices.ContainsFunc(r.asking[c.Key], isOlder) || slices.ContainsFunc(r.stalled[c.Key], isOlder))
+	isOlder := func(x *claim) bool { return x.open && !x.isAwaited() && x.Due < c.Due }
+	return c.open && !c.isAwaited() && (slices.ContainsFunc(r.asking[c.Key], isOlder) || slices.ContainsFunc(r.stalled[c.Key], isOlder))
 }
 
 // taken returns the progress of an occurrence that this member has, and has not begun.
@@ -340,9 +356,9 @@ func (c *claim) taken() exchange.Progress {
 	return p
 }
 
-// mayBeGivenUp reports whether the voters may have granted a claim that decides only its own occurrence, and
-// runs it. The others do not know what else it decides.
-func (c *claim) mayBeGivenUp() bool { return c.open && c.reason == "" && len(c.skips) == 0 }
+// mayBeGivenUp reports whether a claim that decides only its own occurrence, and runs it, was granted before,
+// or the voters may have granted it. The others do not know what else it decides.
+func (c *claim) mayBeGivenUp() bool { return (c.open || c.had) && c.reason == "" && len(c.skips) == 0 }
 
 // release gives up an occurrence that was granted to this member, or may have been. A claim that only skips
 // its occurrence has nothing to give up.
@@ -357,7 +373,7 @@ func (r *Ring) release(c *claim) {
 // permit permits an occurrence that was granted to this member. If this member cannot run it any longer, for
 // instance because the account was removed meanwhile, it leaves the occurrence to the others.
 func (r *Ring) permit(c *claim, token uint64) {
-	if _, ok := r.optionsOf(c); !ok && !c.run {
+	if _, ok := r.optionsOf(c); !ok && !c.isAwaited() {
 		r.forget(c)
 		r.release(c)
 		return
@@ -368,7 +384,7 @@ func (r *Ring) permit(c *claim, token uint64) {
 	}
 	r.unstall(c)
 	r.enter(c, granted)
-	c.run, c.orphan, c.later, c.reason, c.skips = true, nil, nil, "", nil
+	c.purpose, c.reason, c.orphan, c.later, c.skips = resumes, "", nil, nil, nil
 	r.answer(p)
 }
 
@@ -394,7 +410,7 @@ func (r *Ring) stall(c *claim, longest time.Duration, why string) {
 	for i := 0; i < len(r.stalled[c.Key]) && len(r.stalled[c.Key]) > keep; {
 		x := r.stalled[c.Key][i]
 		fresh := r.now.Wall.Sub(x.Time()) <= o.Grace && len(r.stalled[c.Key]) <= mostStalled
-		if x.run || x.won || x.state >= asked || fresh {
+		if x.isAwaited() || x.had || x.state >= asked || fresh {
 			i++
 			continue
 		}

@@ -514,3 +514,23 @@ func TestGrantOfADisabledJobIsLeftToTheOthers(t *testing.T) {
 		t.Error("the occurrence is not given up")
 	}
 }
+
+// TestFormerGrantOfADisabledJobIsLeftToTheOthers: this member was suspended when its claim was granted, so the
+// grant did not count. When it can no longer run the job, the others have its name for the occurrence.
+func TestFormerGrantOfADisabledJobIsLeftToTheOthers(t *testing.T) {
+	h, _ := newEngineInRing(t, 600, 1)
+	disabled, _ := crontab.Parse("ring", "#@ default scope=ring enabled=no\n1 8 * * * job --number 481\n", crontab.Config{Owner: "root"})
+	due := h.step(30 * time.Second)[0].Occurrence
+	h.now.Slept += time.Minute
+	h.step(time.Minute)
+	if again := h.step(0, holders.Claimed{Occurrence: due, Grant: holders.Granted}); len(again) != 1 || !again[0].Again {
+		t.Fatalf("got claims %v, want one again", again)
+	}
+	h.step(0, holders.Claimed{Occurrence: due, Grant: holders.Postponed})
+	h.step(0, event.Load{Crontabs: []*crontab.File{disabled}, Ring: event.Available})
+	h.now.Wall, h.now.Up = h.now.Wall.Add(longestPause), h.now.Up+longestPause
+	h.StepIn(h.ring, h.now)
+	if !givesUp(h.ring, due) {
+		t.Error("the occurrence is not given up")
+	}
+}

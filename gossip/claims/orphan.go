@@ -43,8 +43,8 @@ func (r *Ring) orphaned(all []holders.Report) {
 //	asked      it continues; if it is refused, for instance by a member that still sees the dead one, the
 //	           orphan is claimed then
 //	open       it continues, and names the orphan's member if this one may take the orphan over
-//	to record  that no member could start it: it waits again if another member gave the occurrence up
-//	run        it continues: the run waits or runs here
+//	records    it waits again if another member gave the occurrence up
+//	resumes    it continues: the run waits or runs here
 //	other      the claim of the orphan replaces it
 func (r *Ring) inherit(slot int, x *holders.Report) {
 	if due := x.Time(); due.After(r.now.Wall.Add(holders.MaxSkew)) || !r.host.Jobs.Entry(slot).Schedule.Next(due.Add(-1)).Equal(due) {
@@ -60,17 +60,17 @@ func (r *Ring) inherit(slot int, x *holders.Report) {
 	case c != nil && (c.state == asked || c.state == outdated):
 		c.later = x
 		return
-	case c != nil && c.run && c.reason == job.NoMember && x.GivenUp: // another member had its turn
+	case c != nil && c.purpose == records && x.GivenUp: // another member had its turn
 		c.orphan = following(c.orphan, x)
 		r.awaitOthers(c)
 		return
-	case c != nil && c.run && c.reason == job.NoMember: // another member began it
+	case c != nil && c.purpose == records: // another member began it
 		r.revoke(x.Occurrence, job.OtherMember, x.Host)
-	case c != nil && c.run: // it waits or runs here
+	case c != nil && c.isAwaited(): // it waits or runs here
 		return
 	case c != nil && c.open: // the voters may have granted it
 		if r.canTake(slot, x) {
-			c.orphan, c.again, c.reason = following(c.orphan, x), true, ""
+			c.orphan, c.purpose, c.reason = following(c.orphan, x), starts, ""
 			r.park(c, r.now.Up)
 		}
 		return
@@ -82,13 +82,13 @@ func (r *Ring) inherit(slot int, x *holders.Report) {
 	if !r.canTake(slot, x) {
 		return
 	}
-	c = &claim{Occurrence: x.Occurrence, slot: slot, at: -1, again: true, orphan: following(before, x)}
+	c = &claim{Occurrence: x.Occurrence, slot: slot, at: -1, orphan: following(before, x)}
 	if own { // no other member competes for it
 		r.enter(c, waiting)
 		r.park(c, r.now.Up)
 		return
 	}
-	r.compete(c, r.now.Wall)
+	r.compete(c, r.now.Wall, ranks)
 }
 
 // canTake reports whether this member may claim an orphan. If the occurrence may have begun, only if-lost=
@@ -117,7 +117,7 @@ func following(before, x *holders.Report) *holders.Report {
 // may have granted.
 func (r *Ring) others(all []exchange.Occurrence) {
 	for _, o := range all {
-		if c := r.claims[o]; c != nil && c.state < asked && !c.again && !c.open {
+		if c := r.claims[o]; c != nil && c.state < asked && !c.isAgain() && !c.open {
 			r.forget(c)
 			r.claimOlder(c)
 		}
@@ -138,7 +138,7 @@ func (r *Ring) giveUp(o exchange.Occurrence) {
 	if c := r.claims[o]; c != nil {
 		r.forget(c)
 	}
-	r.awaitOthers(&claim{Occurrence: o, at: -1, again: true})
+	r.awaitOthers(&claim{Occurrence: o, at: -1})
 }
 
 // awaitOthers makes a claim for an occurrence that could not start here wait for the others. If none of
@@ -146,7 +146,7 @@ func (r *Ring) giveUp(o exchange.Occurrence) {
 // start it.
 func (r *Ring) awaitOthers(c *claim) {
 	r.enter(c, waiting)
-	c.run, c.reason = true, job.NoMember
+	c.purpose, c.reason = records, job.NoMember
 	r.park(c, r.now.In(ranks*r.holdOff()))
 }
 
@@ -163,13 +163,15 @@ func (r *Ring) reclaim(p exchange.Progress) {
 		r.releasing = append(r.releasing, p)
 		r.revoke(p.Occurrence, job.HandedOver, "")
 		return
-	case c != nil && (c.state == asked || c.state == outdated || c.run && c.at >= 0):
-		c.run = true
+	case c != nil && (c.state == asked || c.state == outdated || c.isAwaited() && c.at >= 0):
+		if !c.isAwaited() {
+			c.purpose, c.reason = resumes, ""
+		}
 		return
 	case c != nil:
 		r.forget(c)
 	}
-	c = &claim{Occurrence: p.Occurrence, slot: slot, at: -1, run: true, again: true, state: waiting}
+	c = &claim{Occurrence: p.Occurrence, slot: slot, at: -1, state: waiting, purpose: resumes}
 	r.park(c, r.now.Up)
 }
 
@@ -185,16 +187,18 @@ func (r *Ring) depart() {
 	r.departed, r.departing = true, true
 	r.settleUntil = r.now.In(settleTime)
 	for _, c := range slices.SortedFunc(maps.Values(r.claims), func(a, b *claim) int { return a.Compare(b.Occurrence) }) {
+		if c.isAwaited() {
+			continue
+		}
 		o, ok := r.optionsOf(c)
-		c.last = ok && c.open && !c.run && !r.host.Draining && !r.isForOthers(c.slot)
+		last := ok && c.open && !r.host.Draining && !r.isForOthers(c.slot)
 		switch {
-		case !c.run && !c.last && c.mayBeGivenUp():
+		case !last && c.mayBeGivenUp():
 			r.releasing = append(r.releasing, c.taken())
 			r.forget(c)
-		case c.state >= asked || c.run:
-		case !c.last:
+		case !last:
 			r.forget(c)
-		case o.Quorum <= len(r.ranking.Members):
+		case c.state < asked && o.Quorum <= len(r.ranking.Members):
 			heap.Remove(&r.queue, c.at)
 			r.send(c, r.isStrict(o))
 		}
@@ -209,7 +213,7 @@ func (r *Ring) settled() bool {
 		return true
 	}
 	for _, c := range r.claims {
-		if c.last && c.state == asked {
+		if !c.isAwaited() && c.state == asked {
 			return false
 		}
 	}

@@ -120,7 +120,7 @@ func (r *Ring) progress(p exchange.Progress) {
 	switch {
 	case p.GivenUp:
 		r.giveUp(p.Occurrence)
-	case c != nil && c.run && p.Phase == exchange.Over:
+	case c != nil && c.isAwaited() && p.Phase == exchange.Over:
 		r.forget(c)
 	case c != nil && c.state == granted && p.Phase == exchange.Begun:
 		r.enter(c, running)
@@ -164,7 +164,7 @@ func (r *Ring) joined(ev holders.Ring) {
 	if unknown && r.ranking != nil {
 		r.shares = r.now.In(startTime)
 		for _, c := range r.claims { // the others have had no turn, and the hold-off may be longer
-			if c.run && c.reason == job.NoMember && c.at >= 0 {
+			if c.purpose == records && c.at >= 0 {
 				r.park(c, r.now.In(ranks*r.holdOff()))
 			}
 		}
