@@ -2,7 +2,8 @@ package job
 
 import "fmt"
 
-// This file has the words of refusals: why the engine refuses a request or holds an entry.
+// This file has the words of refusals: why the engine refuses a request or holds an entry, and why a member of
+// the ring is no candidate for a job.
 
 // Refusals of requests.
 const (
@@ -88,4 +89,23 @@ func HeldUndeclaredPool(pool string, needed, size int) string {
 
 func HeldForeignPool(pool string, needed, size int, user string) string {
 	return HeldPool(pool, needed, size) + ": the pool that the configuration declares is not for crontabs of " + user
+}
+
+// Why a member of the ring is no candidate for a job. of is the job that prevents it, if it is connected with that
+// one by after= or on=, or "".
+const (
+	AgainstDraining string = "it takes no new occurrences: it is drained, about to leave, or has not joined yet"
+	AgainstWeight   string = "it weighs nothing"
+)
+
+func AgainstOtherEntry(of ID) string            { return "it holds another entry" + ofConnected(of) }
+func AgainstNoEntry(of ID) string               { return "it holds no such entry" + ofConnected(of) }
+func AgainstHost(host string, of ID) string     { return host + " is not in host=" + ofConnected(of) }
+func AgainstLabels(misfit string, of ID) string { return misfit + ofConnected(of) }
+
+func ofConnected(of ID) string {
+	if of == "" {
+		return ""
+	}
+	return " of " + string(of) + ", which it is connected with"
 }

@@ -2,7 +2,6 @@ package claims
 
 import (
 	"container/heap"
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -261,7 +260,7 @@ func (r *Ring) claimNow(c *claim) {
 func (r *Ring) claimFor(c *claim, o *option.Options) {
 	ledger := r.isStrict(o)
 	if ledger && o.Quorum > 0 && len(r.ranking.Members) < o.Quorum {
-		r.stall(c, longestPause, fmt.Sprintf("%d members are to be seen, and quorum=%d", len(r.ranking.Members), o.Quorum))
+		r.stall(c, longestPause, job.DetailFewMembers(len(r.ranking.Members), o.Quorum))
 		return
 	}
 	if ledger { // first, older ones: otherwise a crash after c was decided would lose them
@@ -320,7 +319,7 @@ func (r *Ring) claimed(ev holders.Claimed) {
 		r.park(c, r.now.Up)
 	case ev.Grant == holders.Granted && r.awaitsOlder(c):
 		c.had = true
-		r.stall(c, longestPause, "the voters have not answered the claim of an older occurrence")
+		r.stall(c, longestPause, job.DetailAwaitsOlder)
 	case ev.Grant == holders.Granted:
 		r.permit(c, ev.Token)
 	case ev.Grant == holders.Refused:
@@ -333,7 +332,7 @@ func (r *Ring) claimed(ev holders.Claimed) {
 		}
 		r.claimOlder(c)
 	case ev.By != "":
-		r.stall(c, memberPause, r.hostOf(ev.By)+" does not agree yet: by its clock it is not due, or the members do not see each other yet")
+		r.stall(c, memberPause, job.DetailNoAgreement(r.hostOf(ev.By)))
 	default:
 		r.stall(c, longestPause, "")
 	}

@@ -185,27 +185,27 @@ func (s *ranking) against(in *catalog.Catalog, slot int, i int) string {
 		slots = c.Jobs
 	}
 	for _, x := range slots {
-		o, of := in.Entry(x).Options(), ""
+		o, of := in.Entry(x).Options(), job.ID("")
 		if x != slot {
-			of = " of " + string(in.ID(x)) + ", which it is connected with"
+			of = in.ID(x)
 		}
 		short, _, _ := strings.Cut(m.Name, ".")
 		lack, lacks := m.Lacks[in.RingKey(x)]
 		switch {
 		case lacks && lack.Theirs != job.Key{}:
-			return "it holds another entry" + of
+			return job.AgainstOtherEntry(of)
 		case lacks:
-			return "it holds no such entry" + of
+			return job.AgainstNoEntry(of)
 		case !catalog.IsHere(o, m.Name):
-			return "host=" + of + " does not name " + short
+			return job.AgainstHost(short, of)
 		case catalog.Misfit(o, m.Labels) != "":
-			return catalog.Misfit(o, m.Labels) + of
+			return job.AgainstLabels(catalog.Misfit(o, m.Labels), of)
 		}
 	}
 	if m.Draining {
-		return "it takes no new occurrences: it is drained, about to leave, or has not joined yet"
+		return job.AgainstDraining
 	}
-	return "it weighs nothing"
+	return job.AgainstWeight
 }
 
 // hasMoreThan reports whether a member is present that was not before.
