@@ -3,6 +3,8 @@ GO          ?= go
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 ACTIONLINT  := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 RETRY       := testdata/lab/retry.sh
+# go test, and a test that failed once more, which is reported as UNSTABLE: many need other processes.
+TWICE       := testdata/lab/twice.sh $(GO) test
 FUZZTIME    ?= 60s
 # A regular expression for names of fuzz targets.
 TARGET      ?= Fuzz[A-Za-z0-9]+
@@ -80,7 +82,7 @@ check: build lint ## what to run after each change, in a minute: linters and sho
 	$(GO) test -vet=off -short -p 4 -parallel 6 -timeout 10m -skip '$(RINGS)|$(SLOW)' $$($(GO) list ./... | grep -v /packaging$$)
 
 tests: build ## the tests alone, without packaging and rings of daemons; root boots three small machines
-	$(GO) test -vet=off -p 3 -count=1 -timeout 30m -skip '$(RINGS)' $$($(GO) list ./... | grep -v /packaging$$)
+	$(TWICE) -vet=off -p 3 -count=1 -timeout 30m -skip '$(RINGS)' -- $$($(GO) list ./... | grep -v /packaging$$)
 	@test "$$(id -u)" = 0 || echo "SKIPPED: what only root can do (become other accounts, mount, make control groups, own a host's tables) is not tested as $$(id -un); go test -v names each test"
 	@command -v tmux >/dev/null || echo "SKIPPED: tmux is not installed, so the dashboard is not driven in a terminal"
 	@$(GO) test -vet=off -count=1 -v ./daemon/cgroup | sed -n 's/.*SKIPPED, NOT TESTED: */SKIPPED: some tests of control groups: /p' | sort -u
@@ -144,13 +146,13 @@ zones: ## Next against its definition around every change of every zone, to 2200
 	CRONRING_LONG=1 $(GO) test ./crontab/timetable -run BruteForce -count=1 -timeout 1h
 
 machines: ## minutes and lab together, then rings of daemons
-	$(GO) test -vet=off ./packaging -count=1 -timeout 45m -parallel 12 -v
+	$(TWICE) -vet=off -count=1 -timeout 45m -parallel 12 -v -- ./packaging
 	@command -v piuparts >/dev/null || echo "SKIPPED: piuparts is not installed, so the package is not checked with it"
 	$(MAKE) rings
 
 .PHONY: rings
 rings: ## the same cut for seconds, in strict mode, and a clock that is ahead
-	$(GO) test ./cmd/cronringd -run '^TestRingOfFive$$/^strict$$|^TestRingWithAClockAhead$$' -count=1 -timeout 15m -v
+	$(TWICE) -run '^TestRingOfFive$$/^strict$$|^TestRingWithAClockAhead$$' -count=1 -timeout 15m -v -- ./cmd/cronringd
 
 minutes: ## real minutes beside Debian's cron on the same tables, and of other crons on ours (root, mmdebstrap): mostly waiting
 	$(GO) test ./packaging -run Compare -count=1 -timeout 30m -parallel 8 -v
