@@ -130,6 +130,7 @@ func openScribe(t *testing.T, o Options) *textLog {
 	s := sink.(*textLog)
 	s.pid = 99
 	s.now = func() time.Time { return noon }
+	s.patience = hosttest.Patience // a busy machine may stop the reader of a test for a second
 	t.Cleanup(func() { s.Close() })
 	return s
 }
