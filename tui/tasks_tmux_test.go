@@ -2,10 +2,12 @@ package tui
 
 import (
 	"cmp"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cronring/cronring/daemon/api"
 )
@@ -14,18 +16,19 @@ import (
 // not counted.
 const maxKeys = 4
 
-// tasksCrontab has jobs that fail, that run until they are stopped, and that share a minute.
-const tasksCrontab = `#@ name=broken
+// tasksCrontab has jobs that fail, that run until they are stopped, and that share a minute of each
+// hour. That minute is half an hour away: no occurrence comes while a test counts runs.
+var tasksCrontab = fmt.Sprintf(`#@ name=broken
 0 0 1 1 * echo "preparing"; echo "fatal: no route to pg-2" >&2; exit 3
 #@ name=fine
 0 0 1 1 * echo all is well
 #@ name=sleepy
 0 0 1 1 * echo going to bed; exec sleep 600
 #@ name=often-a
-*/5 * * * * true
+%[1]d * * * * true
 #@ name=often-b
-*/5 * * * * true
-`
+%[1]d * * * * true
+`, time.Now().UTC().Add(30*time.Minute).Minute())
 
 // taskScreen is a dashboard in which a user does one task. It counts the keys.
 type taskScreen struct {
