@@ -37,14 +37,21 @@ const (
 func tailBudget(pipes int64) *budget.Budget { return budget.New(pipes/4, pipes/4) }
 
 // leaveOpen makes a tail of a child that has lingered long enough, if a process
-// holds an output pipe, and reports its end. Otherwise it returns false.
+// holds an output pipe, and reports its end. Otherwise it returns false. On a busy
+// machine the end of a pipe may not have been read before.
 func (p *pump) leaveOpen(c *child) bool {
-	outputs := p.outputsOf(c)
-	if len(outputs) == 0 || c.tool != nil || c.progress != nil {
+	if c.tool != nil || c.progress != nil {
 		return false
 	}
+	outputs := p.outputsOf(c)
 	for fd, stream := range outputs {
-		p.readRest(fd, stream)
+		if p.readRest(fd, stream) {
+			delete(outputs, fd)
+			p.end(fd, stream)
+		}
+	}
+	if len(outputs) == 0 {
+		return false
 	}
 	left := &tail{left: max(c.limit, minRoom), slow: !p.s.tails.Take(c.user, int64(len(c.pipes)))}
 	if left.slow {

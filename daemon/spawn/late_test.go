@@ -4,6 +4,7 @@ import (
 	"math"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -71,12 +72,7 @@ func TestBackgroundProcessOfARunThatEndsBeforeItsStartIsReported(t *testing.T) {
 		t.Fatal("the other run does not start")
 	}
 	id := r.start("(" + wait.command() + "; echo late; echo alive >" + alive.path + ") &")
-	poll(t, "the end of the process", func() bool {
-		r.spawner.mu.Lock()
-		defer r.spawner.mu.Unlock()
-		l := r.spawner.pump.lingering
-		return len(l) == 1 && hasPassed(l[0].until)
-	})
+	r.awaitLingered()
 	if e := r.await(id); !e.Late {
 		t.Error("nothing is said to follow")
 	}
@@ -87,6 +83,27 @@ func TestBackgroundProcessOfARunThatEndsBeforeItsStartIsReported(t *testing.T) {
 		t.Errorf("late output %q", got)
 	}
 	other.open(1)
+}
+
+// awaitLingered waits until the process of a run has ended, and Options.Linger has passed since.
+func (r *testSpawner) awaitLingered() {
+	poll(r.t, "the end of the process", func() bool {
+		r.spawner.mu.Lock()
+		defer r.spawner.mu.Unlock()
+		l := r.spawner.pump.lingering
+		return len(l) == 1 && hasPassed(l[0].until)
+	})
+}
+
+// On a busy machine the end of a run's output may be read late. Nothing was left in the background.
+func TestRunWhoseOutputIsReadLateIsOver(t *testing.T) {
+	g := newGate(t)
+	var r *testSpawner
+	once := sync.OnceFunc(func() { g.open(1); r.awaitLingered() }) // while the pump waits
+	r = newTestSpawner(t, Options{Linger: 1, Live: func(job.Chunk) { once() }})
+	if e := r.do("echo well; " + g.command() + "; echo done"); e.Late || text(e, job.Stdout) != "well\ndone\n" {
+		t.Errorf("late %v, output %q; want all of it, and nothing to follow", e.Late, text(e, job.Stdout))
+	}
 }
 
 // The descriptors of background processes are limited, so that those of one user
