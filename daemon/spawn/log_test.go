@@ -36,7 +36,7 @@ func somebodys(t *testing.T) string {
 
 func TestLogFileIsTheAccountsOwn(t *testing.T) {
 	dir := somebodys(t)
-	r := newTestSpawner(t, Options{})
+	r := newTestSpawner(t, Options{Linger: time.Hour})
 	path := filepath.Join(dir, "log")
 	for range 2 {
 		wantOutcome(t, r.do("echo out; echo err >&2", as(somebody()), entry(t, "#@ log=file:"+path, crontab.User)), exited(0))
@@ -66,7 +66,7 @@ func TestLogFileThatCannotBeHad(t *testing.T) {
 	if err := errors.Join(syscall.Mkfifo(fifo, 0o666), os.Chmod(fifo, 0o666)); err != nil {
 		t.Fatal(err)
 	}
-	r := newTestSpawner(t, Options{})
+	r := newTestSpawner(t, Options{Linger: time.Hour})
 	for path, want := range map[string]string{
 		secret:             "permission denied",
 		link:               "permission denied",
@@ -91,7 +91,7 @@ func TestLogFileThatCannotBeHad(t *testing.T) {
 
 func TestLogFileLivesThroughAHold(t *testing.T) {
 	dir := somebodys(t)
-	r := newTestSpawner(t, Options{})
+	r := newTestSpawner(t, Options{Linger: time.Hour})
 	g := newGate(t)
 	path := filepath.Join(dir, "log")
 	id := r.start("echo before; "+g.command()+"; echo after", entry(t, "#@ log=file:"+path, crontab.User))

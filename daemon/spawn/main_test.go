@@ -204,7 +204,7 @@ func process(t *testing.T, argv ...string) *exec.Cmd {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience) // a helper's own words come first
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Env, cmd.WaitDelay = os.Environ(), time.Second
+	cmd.Env, cmd.WaitDelay = os.Environ(), patience
 	return cmd
 }
 

@@ -161,6 +161,16 @@ func init() {
 		g := newGate(t)
 		for range n {
 			r.awaitStart(r.start(g.command()+"; echo out", func(s *effect.Start) { s.Job.Stdin = "text" }))
+			poll(t, "the end of its other pipe", func() bool { // which follows the report
+				r.spawner.mu.Lock()
+				defer r.spawner.mu.Unlock()
+				for _, stream := range r.spawner.pump.streams {
+					if stream.name == progressStream {
+						return false
+					}
+				}
+				return true
+			})
 		}
 		g.open(n)
 		r.until("the ends", func() bool { return len(r.ended) == n })

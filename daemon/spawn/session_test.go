@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/engine/event"
@@ -55,7 +57,7 @@ func newFakeSessions() *fakeSessions {
 func (f *fakeSessions) Takes(j *job.Job) bool { return j.Command != "here" }
 
 func (f *fakeSessions) Start(_ context.Context, s Session) (int, string, error) {
-	out, err := syscall.Dup(s.Files[1])
+	out, err := unix.FcntlInt(uintptr(s.Files[1]), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return 0, "", err
 	}
@@ -141,7 +143,7 @@ func (s *fakeSession) print(t *testing.T, text string) {
 func TestSessionIsSomebodyElsesChild(t *testing.T) {
 	f := newFakeSessions()
 	me := accountOf(t, ownName())
-	r := newTestSpawner(t, Options{Sessions: f, BaseEnv: func(account.Account) []string { return []string{"ETC=yes"} }})
+	r := newTestSpawner(t, Options{Sessions: f, Linger: time.Hour, BaseEnv: func(account.Account) []string { return []string{"ETC=yes"} }})
 	id := r.start("work", stdin("text"), env("A=b"))
 	s := f.asked(r)
 	if got := strings.Join(s.Argv, " "); got != "/bin/sh -c work" || s.Name != SessionOf(id) || s.Account.Name != me.Name || s.Dir != "/" || s.stdin != "text" {
