@@ -433,7 +433,7 @@ func (h *testHost) stop() {
 	h.t.Helper()
 	h.signal(syscall.SIGTERM)
 	if code := h.wait(); code != 0 {
-		h.t.Errorf("the daemon ended with status %d", code)
+		h.t.Errorf("the daemon ended with status %d: %v", code, h.cmd.ProcessState)
 	}
 }
 

@@ -281,8 +281,8 @@ func TestJobsOutliveWhateverBecomesOfTheDaemon(t *testing.T) {
 	}
 	h.stopUnder()
 	h.start()
-	h.renew()
 	h.manager.keeps("three descriptors of each", func(names []string) bool { return len(names) >= 3*n })
+	h.renew()
 	h.signal(syscall.SIGKILL)
 	h.wait()
 	h.start()
