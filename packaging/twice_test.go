@@ -1,6 +1,7 @@
 package packaging
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,9 +22,11 @@ func TestFailedTestsRunTwice(t *testing.T) {
 	}
 }
 `
-		always = "func TestC(t *testing.T) { t.Error(os.Args) }\n"
+		always  = "func TestC(t *testing.T) { t.Error(os.Args) }\n"
+		example = "func ExampleX() {\n\tprintln()\n\t// Output: 1\n}\n"
+		leaves  = "func TestMain(m *testing.M) {\n\tm.Run()\n\tos.Exit(1)\n}\n"
 	)
-	for _, c := range []struct {
+	for i, c := range []struct {
 		name     string
 		packages []string
 		ok       bool
@@ -36,13 +39,17 @@ func TestFailedTestsRunTwice(t *testing.T) {
 		{"one always, one once", []string{always + once}, false, nil},
 		{"four fail once", []string{once, once, once, once}, false, nil},
 		{"one is not built", []string{once, "func TestD() { x }\n"}, false, nil},
+		{"one leaves", []string{once + "func TestD(t *testing.T) { os.Exit(1) }\n"}, false, nil},
+		{"the package fails", []string{once + leaves}, false, nil},
+		{"an example fails", []string{once + example}, false, nil},
+		{"one fails behind other output", []string{once + "func TestD(t *testing.T) { os.Stdout.WriteString(\"x\"); t.Fail() }\n"}, false, nil},
 		{"one panics", []string{once, "func TestE(t *testing.T) { panic(os.Args) }\n"}, false, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			filetest.Write(t, filepath.Join(dir, "go.mod"), "module m\n", 0o600)
-			args := []string{"go", "test", "-vet=off", "-count=1", "--"}
+			args := []string{"go", "test", "-vet=off", "-count=1", fmt.Sprintf("-v=%t", i%2 == 1), "--"}
 			for i, text := range c.packages {
 				name := string(rune('a' + i))
 				if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
