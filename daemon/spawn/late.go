@@ -37,8 +37,9 @@ const (
 func tailBudget(pipes int64) *budget.Budget { return budget.New(pipes/4, pipes/4) }
 
 // leaveOpen makes a tail of a child that has lingered long enough, if a process
-// holds an output pipe, and reports its end. Otherwise it returns false. On a busy
-// machine the end of a pipe may not have been read before.
+// holds an output pipe, and reports its end. Otherwise it returns false. It first reads
+// what is left: on a busy machine, the end of a pipe may not have been read yet, and then
+// no process holds it.
 func (p *pump) leaveOpen(c *child) bool {
 	if c.tool != nil || c.progress != nil {
 		return false

@@ -95,14 +95,24 @@ func (r *testSpawner) awaitLingered() {
 	})
 }
 
-// On a busy machine the end of a run's output may be read late. Nothing was left in the background.
+// On a busy machine the end of a run's output may be read late, and why its file cannot be written. Nothing was
+// left in the background.
 func TestRunWhoseOutputIsReadLateIsOver(t *testing.T) {
 	g := newGate(t)
 	var r *testSpawner
-	once := sync.OnceFunc(func() { g.open(1); r.awaitLingered() }) // while the pump waits
+	once := sync.OnceFunc(func() { // while the pump waits
+		poll(t, "the end of the process of the file", func() bool {
+			r.spawner.mu.Lock()
+			defer r.spawner.mu.Unlock()
+			return len(r.spawner.logs) == 0
+		})
+		g.open(1)
+		r.awaitLingered()
+	})
 	r = newTestSpawner(t, Options{Linger: 1, Live: func(job.Chunk) { once() }})
-	if e := r.do("echo well; " + g.command() + "; echo done"); e.Late || text(e, job.Stdout) != "well\ndone\n" {
-		t.Errorf("late %v, output %q; want all of it, and nothing to follow", e.Late, text(e, job.Stdout))
+	e := r.do("echo well; "+g.command()+"; echo done", entry(t, "#@ log=file:/no/where", crontab.User))
+	if e.Late || text(e, job.Stdout) != "well\ndone\n" || !strings.Contains(text(e, job.System), "no such file") {
+		t.Errorf("late %v, output %q and %q; want all of it, and nothing to follow", e.Late, text(e, job.Stdout), text(e, job.System))
 	}
 }
 

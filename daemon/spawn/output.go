@@ -289,11 +289,11 @@ func (p *pump) read(event unix.EpollEvent, at time.Time) {
 	switch {
 	case n > 0 && stream.name == progressStream:
 		stream.child.progress.Add(p.buf[runoutput.FrameHead : runoutput.FrameHead+n])
-	case n > 0 && stream.name == logStream:
-		p.s.note(stream.child, "%s", bytes.TrimSpace(p.buf[runoutput.FrameHead:runoutput.FrameHead+min(n, mostLogWords)]))
 	case n > 0:
-		p.pace.add(stream.child.user, n)
-		p.s.keep(stream.child, stream.name, at, p.buf[:runoutput.FrameHead+n])
+		p.take(stream, at, n)
+		if stream.isOutput() {
+			p.pace.add(stream.child.user, n)
+		}
 	case err == unix.EAGAIN || err == unix.EINTR:
 	default:
 		p.end(fd, stream)
@@ -311,10 +311,19 @@ func (p *pump) fetch(fd int32, s stream) (n int, err error) {
 	return unix.Read(int(fd), p.buf[runoutput.FrameHead:])
 }
 
-// readRest reads what is left in an output pipe, as it may have waited for its
+// take passes n bytes of the buffer on that are output, or say what is wrong with the file of log=.
+func (p *pump) take(s stream, at time.Time, n int) {
+	if s.name == logStream {
+		p.s.note(s.child, "%s", bytes.TrimSpace(p.buf[runoutput.FrameHead:runoutput.FrameHead+min(n, mostLogWords)]))
+		return
+	}
+	p.s.keep(s.child, s.name, at, p.buf[:runoutput.FrameHead+n])
+}
+
+// readRest reads what is left in a pipe of output or of log=, as it may have waited for its
 // turn, and reports whether that was the end. A pipe holds little.
 func (p *pump) readRest(fd int32, s stream) (ended bool) {
-	if !s.isOutput() {
+	if !s.isOutput() && s.name != logStream {
 		return false
 	}
 	for range 16 {
@@ -325,7 +334,7 @@ func (p *pump) readRest(fd int32, s stream) (ended bool) {
 		if n <= 0 {
 			return n == 0 && err == nil
 		}
-		p.s.keep(s.child, s.name, now(), p.buf[:runoutput.FrameHead+n])
+		p.take(s, now(), n)
 	}
 	return false
 }
