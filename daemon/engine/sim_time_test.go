@@ -141,8 +141,8 @@ func (h *history) replaced(k effect.Kill, rest []effect.Effect) bool {
 	id := h.kin.runs[k.Run].Job
 	slot, ok := h.find(id)
 	replaces := []option.Overlap{option.OverlapReplace, option.OverlapKill}
-	reasons := []job.Reason{job.Replaced, job.StopAsked, job.DaemonStopped} // an earlier reason may stay
-	if !ok || !slices.Contains(replaces, h.jobs.Options(slot).Overlap) || !slices.Contains(reasons, k.Reason) {
+	stays := k.Reason == job.DaemonStopped && h.times.runs[k.Run].reason == job.DaemonStopped
+	if !ok || !slices.Contains(replaces, h.jobs.Options(slot).Overlap) || k.Reason != job.Replaced && k.Reason != job.StopAsked && !stays {
 		return false
 	}
 	for _, eff := range rest {
