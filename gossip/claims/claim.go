@@ -39,10 +39,12 @@ type purpose uint8
 
 // The purposes.
 const (
-	starts  purpose = iota // the occurrence is to start here
-	skips                  // it is to be skipped; see claimOlder
-	resumes                // a run of it waits here, and the engine for the answer
-	records                // no member could start it, which the engine is to record; see awaitOthers
+	starts purpose = iota // run the occurrence here
+	skips                 // skip it; see claimOlder
+
+	// The engine waits for the answers to these; see isAwaited.
+	resumes // continue a run of it that waits here
+	records // record that no member could start it; see awaitOthers
 )
 
 // claim is this member's claim for an occurrence, which it may not have sent yet. It ends when
@@ -54,21 +56,23 @@ type claim struct {
 	at      int           // index in the queue; -1: not in it
 	state   state
 	purpose purpose
-	reason  job.Reason      // why nothing starts; "" for other purposes
-	open    bool            // it was sent to the voters, who may have granted it: their answer is not known
-	had     bool            // it was granted before, and waits for an older one, or the grant did not count
-	orphan  *holders.Report // the occurrence is claimed because the member that took it is gone; nil: it is not
-	later   *holders.Report // a newer report of this occurrence, which arrived while the claim was under way
-	skips   []exchange.Skip // older occurrences that are skipped with it
-	tries   int
-	why     string // why it waits, once a claim was not decided
+	reason  job.Reason // why nothing starts; only of skips and records
+	open    bool       // it was sent to the voters, who may have granted it: their answer is not known
+
+	wasGranted bool            // the grant did not count, or the claim waits for an older one
+	orphan     *holders.Report // the occurrence is claimed because the member that took it is gone; nil: it is not
+	later      *holders.Report // a newer report of this occurrence, which arrived while the claim was under way
+	skips      []exchange.Skip // older occurrences that are skipped with it
+
+	tries int
+	why   string // why it waits, once a claim was not decided
 }
 
 // isAwaited reports whether the engine waits for the answer.
 func (c *claim) isAwaited() bool { return c.purpose >= resumes }
 
 // isAgain reports whether the occurrence was taken before; see holders.Claim.
-func (c *claim) isAgain() bool { return c.orphan != nil || c.had || c.isAwaited() }
+func (c *claim) isAgain() bool { return c.orphan != nil || c.wasGranted || c.isAwaited() }
 
 // queue is a heap of claims for container/heap, ordered by their times, and those of the same time
 // by job. Each claim knows its index in it.
@@ -315,10 +319,10 @@ func (r *Ring) claimed(ev holders.Claimed) {
 	case ev.Grant == holders.Granted && r.departed && !r.departing && !c.isAwaited(): // the final state lacks it
 		r.stall(c, longestPause, "")
 	case ev.Grant == holders.Granted && !counts: // others may have treated it as an orphan meanwhile
-		c.had = true
+		c.wasGranted = true
 		r.park(c, r.now.Up)
 	case ev.Grant == holders.Granted && r.awaitsOlder(c):
-		c.had = true
+		c.wasGranted = true
 		r.stall(c, longestPause, job.DetailAwaitsOlder)
 	case ev.Grant == holders.Granted:
 		r.permit(c, ev.Token)
@@ -357,7 +361,9 @@ func (c *claim) taken() exchange.Progress {
 
 // mayBeGivenUp reports whether a claim that decides only its own occurrence, and runs it, was granted before,
 // or the voters may have granted it. The others do not know what else it decides.
-func (c *claim) mayBeGivenUp() bool { return (c.open || c.had) && c.reason == "" && len(c.skips) == 0 }
+func (c *claim) mayBeGivenUp() bool {
+	return (c.open || c.wasGranted) && c.reason == "" && len(c.skips) == 0
+}
 
 // release gives up an occurrence that was granted to this member, or may have been. A claim that only skips
 // its occurrence has nothing to give up.
@@ -409,7 +415,7 @@ func (r *Ring) stall(c *claim, longest time.Duration, why string) {
 	for i := 0; i < len(r.stalled[c.Key]) && len(r.stalled[c.Key]) > keep; {
 		x := r.stalled[c.Key][i]
 		fresh := r.now.Wall.Sub(x.Time()) <= o.Grace && len(r.stalled[c.Key]) <= mostStalled
-		if x.isAwaited() || x.had || x.state >= asked || fresh {
+		if x.isAwaited() || x.wasGranted || x.state >= asked || fresh {
 			i++
 			continue
 		}

@@ -534,3 +534,29 @@ func TestFormerGrantOfADisabledJobIsLeftToTheOthers(t *testing.T) {
 		t.Error("the occurrence is not given up")
 	}
 }
+
+// TestClaimOfARunThatWaitsIsKept: this member has a run of an occurrence that it claims, for instance after a
+// restart, and the claim is not decided. A report that another member took it does not end the claim: the engine
+// waits for the answer.
+func TestClaimOfARunThatWaitsIsKept(t *testing.T) {
+	h, _ := newEngineInRing(t, 600, 1)
+	due := h.step(30 * time.Second)[0].Occurrence
+	h.ring.reclaim(exchange.Progress{Occurrence: due, Phase: exchange.Taken})
+	h.step(0, holders.Claimed{Occurrence: due, Grant: holders.Postponed})
+	h.step(0, holders.Changes{Others: []exchange.Occurrence{due}})
+	if again := h.step(longestPause); len(again) == 0 || again[0].Occurrence != due || !again[0].Again {
+		t.Errorf("got claims %v, want %v again", again, due)
+	}
+}
+
+// TestLeaverForgetsAClaimUnderWay: the other members do not answer a member that has left, so the claim would be in
+// the way of another one if the member joins again.
+func TestLeaverForgetsAClaimUnderWay(t *testing.T) {
+	h, _ := newEngineInRing(t, 600, 1)
+	due := h.step(30 * time.Second)[0].Occurrence
+	h.ring.Receive(holders.Departing{})
+	h.StepIn(h.ring, h.now)
+	if c := h.ring.claims[due]; c != nil {
+		t.Errorf("claim %+v is left", c)
+	}
+}
