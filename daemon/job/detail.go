@@ -77,16 +77,16 @@ func DetailCrontabs(jobs, crontabs int) string {
 	return fmt.Sprintf("%d jobs from %d crontabs", jobs, crontabs)
 }
 
-// Why nobody has decided yet which member of the ring has an occurrence.
+// Reasons why no member of the ring owns an occurrence yet.
 
 const DetailAwaitsOlder string = "the voters have not answered the claim of an older occurrence"
 
 func DetailFewMembers(seen, quorum int) string {
-	return fmt.Sprintf("%d members are to be seen, and quorum=%d", seen, quorum)
+	return fmt.Sprintf("the number of members that this one sees is %d, but quorum=%d", seen, quorum)
 }
 
 func DetailNoAgreement(host string) string {
-	return host + " does not agree yet: by its clock it is not due, or the members do not see each other yet"
+	return host + " does not agree yet: the occurrence is not due by its clock, or the two members do not see each other"
 }
 
 // DetailClockSet describes how far the clock was set. A negative step set it back.

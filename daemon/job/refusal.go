@@ -91,15 +91,15 @@ func HeldForeignPool(pool string, needed, size int, user string) string {
 	return HeldPool(pool, needed, size) + ": the pool that the configuration declares is not for crontabs of " + user
 }
 
-// Why a member of the ring is no candidate for a job. of is the job that prevents it, if it is connected with that
-// one by after= or on=, or "".
+// Why a member of the ring is no candidate for a job. of is "", or another job that prevents it, because the two are
+// connected.
 const (
 	AgainstDraining string = "it takes no new occurrences: it is drained, about to leave, or has not joined yet"
-	AgainstWeight   string = "it weighs nothing"
+	AgainstWeight   string = "its weight is 0"
 )
 
-func AgainstOtherEntry(of ID) string            { return "it holds another entry" + ofConnected(of) }
-func AgainstNoEntry(of ID) string               { return "it holds no such entry" + ofConnected(of) }
+func AgainstOtherEntry(of ID) string            { return "its entry differs" + ofConnected(of) }
+func AgainstNoEntry(of ID) string               { return "it does not have the entry" + ofConnected(of) }
 func AgainstHost(host string, of ID) string     { return host + " is not in host=" + ofConnected(of) }
 func AgainstLabels(misfit string, of ID) string { return misfit + ofConnected(of) }
 
@@ -107,5 +107,5 @@ func ofConnected(of ID) string {
 	if of == "" {
 		return ""
 	}
-	return " of " + string(of) + ", which it is connected with"
+	return " (this applies to " + string(of) + ", a job that is connected by after= or on=)"
 }
