@@ -208,16 +208,17 @@ func (t *Trail) decide(now time.Time, r job.Record) {
 	j.newest = r.Due
 }
 
-// stretch checks the number of occurrences of a record for several ones, up to a
-// limit.
+// stretch checks the number of occurrences of a record for several ones. If the engine found 20,000 or more
+// until then, of which others may be in the next records, that number is only a minimum.
 func (t *Trail) stretch(j *installed, r job.Record) {
-	n := 1
-	at := r.First
-	for ; at.Before(r.Due) && n < 20_000; n++ {
-		at = j.schedule.Next(at)
+	all, n, last := 0, 0, time.Time{}
+	for at := r.First; !at.IsZero() && !at.After(r.At) && all < 20_000; at = j.schedule.Next(at) {
+		if all++; !at.After(r.Due) {
+			n, last = all, at
+		}
 	}
-	if n < 20_000 && (!at.Equal(r.Due) || n != r.Count) {
-		t.fault("the schedule has %d occurrences, the last %s: %s", n, at.UTC(), format(r))
+	if all < 20_000 && (!last.Equal(r.Due) || n != r.Count) {
+		t.fault("the schedule has %d occurrences, the last %s: %s", n, last.UTC(), format(r))
 	}
 }
 
