@@ -142,7 +142,6 @@ func (e *Engine) waitForParents(r *live.Run, w *join.Parents) {
 		return
 	}
 	r.NotBefore = e.patience(r)
-	r.Parents = r.WithParents(w)
 	e.wait(r, job.WaitsOnParents, job.DetailForJobs(w.Missing()))
 	e.giveUpLater(r)
 }

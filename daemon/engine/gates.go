@@ -49,6 +49,7 @@ func (e *Engine) pass(r *live.Run) {
 // and numbers.
 func (e *Engine) wait(r *live.Run, on job.WaitsOn, detail string) {
 	r.Wait(on)
+	r.KeepParents()
 	r.Detail = detail
 	if r.Recorded == nil {
 		e.recordRun(job.Decided, job.DecideHold, r, detail)

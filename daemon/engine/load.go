@@ -206,8 +206,9 @@ func (e *Engine) moveRuns(p *install.Prepared, everything bool) (changed []*live
 		}
 		r.Slot = slot
 		carried := before >= 0 && slot >= 0 && p.From[slot] == before
-		if !r.WaitsForParents() || everything || !carried || r.Await == nil || !p.MoveParents(slot, r.Await) {
-			r.ForgetParents()
+		if r.Await != nil && (everything || !carried || !p.MoveParents(slot, r.Await)) {
+			r.KeepParents()
+			r.Await = nil // look them up again
 		}
 		if slot < 0 || r.WaitsForParents() && r.Await == nil {
 			runs = append(runs, r)

@@ -86,21 +86,22 @@ func (r *Run) WithParents(w *join.Parents) []job.Parent {
 	return slices.Concat(own, w.Known)
 }
 
-// ForgetParents makes a run look up its parents again. It keeps what it knows of them for KnownParent.
-func (r *Run) ForgetParents() {
-	if r.WaitsForParents() && r.Await != nil {
+// KeepParents makes a run keep what it knows of its parents, for KnownParent.
+func (r *Run) KeepParents() {
+	if r.Await != nil {
 		r.Parents = r.WithParents(r.Await)
 	}
-	r.Await = nil
 }
 
-// KnownParent returns what a run that waits for its parents last kept of one of them.
+// KnownParent returns what a run that has not passed its parents last kept of one of them.
 func (r *Run) KnownParent(id job.ID) job.Parent {
-	if r.WaitsForParents() {
-		for _, p := range slices.Backward(r.Parents) { // the parent that started it comes first
-			if p.Job == id {
-				return p
-			}
+	known := r.Parents
+	if r.Trigger == job.TriggerDependency && len(known) > 0 {
+		known = known[1:] // the first one started it
+	}
+	for _, p := range known {
+		if p.Job == id {
+			return p
 		}
 	}
 	return job.Parent{}
