@@ -41,7 +41,8 @@ func newTown(b *testing.B) *town {
 			b.Fatal(err)
 		}
 		l, err := New(Options{ID: id, Voters: three, Dir: filepath.Join(b.TempDir(), id), Link: carrier, Addr: addr, Log: quiet,
-			IsDead: func(string) bool { return false }, GaveUp: func(context.Context, string, exchange.Occurrence) (uint32, bool) { return 0, false }, Holding: func(key job.Key) catalog.Holding { return catalog.Holding{Key: key, Hash: numbered(1)} }})
+			IsDead: func(string) bool { return false }, GaveUp: func(context.Context, string, exchange.Occurrence) (uint32, bool) { return 0, false }, Holding: func(key job.Key) catalog.Holding { return catalog.Holding{Key: key, Hash: numbered(1)} },
+			ClockIsSure: func() bool { return true }})
 		if err != nil {
 			b.Fatal(err)
 		}
