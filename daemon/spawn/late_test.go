@@ -95,8 +95,8 @@ func (r *testSpawner) awaitLingered() {
 	})
 }
 
-// On a busy machine the end of a run's output may be read late, and why its file cannot be written. Nothing was
-// left in the background.
+// On a busy machine, the end of a run's output may be read late, and the reason why its file cannot be written,
+// too. No process was left in the background.
 func TestRunWhoseOutputIsReadLateIsOver(t *testing.T) {
 	g := newGate(t)
 	var r *testSpawner

@@ -311,7 +311,7 @@ func (p *pump) fetch(fd int32, s stream) (n int, err error) {
 	return unix.Read(int(fd), p.buf[runoutput.FrameHead:])
 }
 
-// take passes n bytes of the buffer on that are output, or say what is wrong with the file of log=.
+// take passes on n bytes of the buffer: output, or the reason why the file of log= cannot be written.
 func (p *pump) take(s stream, at time.Time, n int) {
 	if s.name == logStream {
 		p.s.note(s.child, "%s", bytes.TrimSpace(p.buf[runoutput.FrameHead:runoutput.FrameHead+min(n, mostLogWords)]))

@@ -359,8 +359,9 @@ func (c *claim) taken() exchange.Progress {
 	return p
 }
 
-// mayBeGivenUp reports whether a claim that decides only its own occurrence, and runs it, was granted before,
-// or the voters may have granted it. The others do not know what else it decides.
+// mayBeGivenUp reports whether this member can leave the occurrence of a claim to the others, and must: it was
+// granted before, or the voters may have granted it. A claim that skips anything is not given up: the others do
+// not know what it skips.
 func (c *claim) mayBeGivenUp() bool {
 	return (c.open || c.wasGranted) && c.reason == "" && len(c.skips) == 0
 }

@@ -516,7 +516,7 @@ func TestGrantOfADisabledJobIsLeftToTheOthers(t *testing.T) {
 }
 
 // TestFormerGrantOfADisabledJobIsLeftToTheOthers: this member was suspended when its claim was granted, so the
-// grant did not count. When it can no longer run the job, the others have its name for the occurrence.
+// grant did not count. When it can no longer run the job, the others still believe that it has the occurrence.
 func TestFormerGrantOfADisabledJobIsLeftToTheOthers(t *testing.T) {
 	h, _ := newEngineInRing(t, 600, 1)
 	disabled, _ := crontab.Parse("ring", "#@ default scope=ring enabled=no\n1 8 * * * job --number 481\n", crontab.Config{Owner: "root"})
