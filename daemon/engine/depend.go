@@ -26,8 +26,8 @@ import (
 // runs that are caught up late and across changes of the time zone. A @reboot entry has
 // no previous time: it waits for what its parents do since the boot. All their live runs
 // count, such as runs lost in a crash that start again; if there are none, the next one
-// counts. A run that on= starts has the previous run of its job as previous occurrence.
-// Manual runs, backfills and further attempts do not wait for parents.
+// counts. A run that an event or on= starts has the previous run of its job as previous
+// occurrence. Manual runs, backfills and further attempts do not wait for parents.
 
 // parents is the gate for after=.
 func (e *Engine) parents(r *live.Run) (passes bool) {
@@ -74,16 +74,30 @@ func (e *Engine) sinceOf(r *live.Run) time.Time {
 	case r.Trigger == job.TriggerBoot:
 		return r.Due.Add(-1)
 	case timetable.IsTimeless(s):
-		if l := e.summary(r.Job, r.User); l.Due.Before(r.Due) {
-			return l.Due
+		if r.Previous.IsZero() { // else it was looked up before, and later runs may have ended since then
+			r.Previous = e.previousOf(r)
 		}
-		return time.Time{}
+		return r.Previous
 	}
 	due := r.Due
 	if p := r.Options.Period; p != nil && !s.Next(due.Add(-1)).Equal(due) { // found due in between
 		due = timetable.Previous(s, due)
 	}
 	return timetable.Previous(s, due)
+}
+
+// previousOf returns the due time of the newest run of a job that came due before run r
+// of it; zero: there is none.
+func (e *Engine) previousOf(r *live.Run) (due time.Time) {
+	if l := e.summary(r.Job, r.User); l.Due.Before(r.Due) {
+		due = l.Due
+	}
+	for _, x := range e.byJob[r.Job] {
+		if live.IsOf(x, r.User) && x.Due.Before(r.Due) && x.Due.After(due) {
+			due = x.Due
+		}
+	}
+	return due
 }
 
 // endOf returns the state of the newest occurrence of a parent that counts for run r,

@@ -367,11 +367,11 @@ func (h *history) parent(r job.Run, edge option.Edge, p job.Parent) {
 	}
 }
 
-// previousDue returns the newest occurrence of the same job that is over and was due
-// before a run: an entry with on= waits only for what its parents have run since then.
+// previousDue returns when the newest run of the same job before a run came due: an entry
+// with on= waits only for what its parents have run since then.
 func (h *history) previousDue(r job.Run) (due time.Time) {
 	for _, x := range h.kin.runs {
-		if x.Job == r.Job && !x.State.Live() && x.Due.Before(r.Due) && x.Due.After(due) {
+		if x.Job == r.Job && x.Due.Before(r.Due) && x.Due.After(due) {
 			due = x.Due
 		}
 	}
