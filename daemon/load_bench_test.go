@@ -125,11 +125,11 @@ func userCrontab(kind string, first, n, version int) string {
 // threadTime returns the CPU time of this thread: other processes of the machine
 // do not count, nor does the garbage collector's own work.
 func threadTime() time.Duration {
-	var u unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_THREAD, &u); err != nil {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {
 		panic(err)
 	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	return time.Duration(t.Nano())
 }
 
 func heapBytes() int64 {

@@ -165,7 +165,7 @@ func (c *Catalog) hold(i int, why string) {
 // Crontabs returns the crontabs.
 func (c *Catalog) Crontabs() []*crontab.File { return c.crontabs }
 
-// Of returns the jobs of a crontab, which is an index into Tables: all numbers from first
+// Of returns the jobs of a crontab, which is an index into Crontabs: all numbers from first
 // up to, but not including, past.
 func (c *Catalog) Of(file int) (first, past int) {
 	if file+1 < len(c.first) {
@@ -174,7 +174,7 @@ func (c *Catalog) Of(file int) (first, past int) {
 	return c.first[file], len(c.jobs)
 }
 
-// places returns where each crontab is in tables.
+// places returns where each crontab is in crontabs.
 func (c *Catalog) places() map[*crontab.File]int {
 	places := make(map[*crontab.File]int, len(c.crontabs))
 	for i, t := range c.crontabs {

@@ -117,8 +117,14 @@ func (p *Prepared) Marks(before []int64, at time.Time, memory *Memory, awaited *
 			marks[slot] = before[old]
 		}
 	}
+	var file *crontab.File // of the last entry, and when it was saved
+	var since int64
 	for _, f := range p.Fresh {
 		slot, entry := f.Job, p.Jobs.Entry(f.Job)
+		if entry.File() != file {
+			file = entry.File()
+			since = p.Since(file.Name, at).UnixNano()
+		}
 		s := entry.Schedule
 		var past past
 		known, same := f.Was >= 0, f.Same
@@ -133,10 +139,9 @@ func (p *Prepared) Marks(before []int64, at time.Time, memory *Memory, awaited *
 			past, known = awaited.jobs[p.Jobs.Key(slot)]
 			same = known && past.spec == specs.Of(s)
 		}
-		since := p.Since(entry.File().Name, at).UnixNano()
 		switch {
 		case !known:
-			marks[slot] = max(since, removed[entry.File().Name])
+			marks[slot] = max(since, removed[file.Name])
 			if entry.Options().Period != nil {
 				periods = append(periods, slot)
 			}
@@ -167,11 +172,15 @@ func (p *Prepared) Marks(before []int64, at time.Time, memory *Memory, awaited *
 // again.
 func (p *Prepared) lastOfRemoved(marks []int64, now int64) map[string]int64 {
 	last := map[string]int64{}
-	for old, slot := range p.To {
-		if slot < 0 && marks[old] <= now {
-			name := p.Before.Entry(old).File().Name
-			last[name] = max(last[name], marks[old])
+	for i, t := range p.Before.Crontabs() {
+		var newest int64
+		first, past := p.Before.Of(i)
+		for old := first; old < past; old++ {
+			if p.To[old] < 0 && marks[old] <= now {
+				newest = max(newest, marks[old])
+			}
 		}
+		last[t.Name] = newest
 	}
 	return last
 }
