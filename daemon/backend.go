@@ -164,7 +164,7 @@ func ofRoot(all []api.Problem) []api.Problem {
 	return all
 }
 
-// overflowShown is how long dropped runs are reported as a problem.
+// overflowShown is the time for which dropped runs are reported as a problem.
 const overflowShown = time.Hour
 
 // queueProblems reports that runs were dropped lately because too many waited.

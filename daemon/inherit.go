@@ -29,7 +29,7 @@ import (
 	"github.com/cronring/cronring/daemon/store"
 )
 
-// inheritance is what remains from the previous daemon.
+// inheritance is taken over from the previous daemon.
 type inheritance struct {
 	children  []handed.Run
 	beats     map[job.RunID]int // the sockets of runs

@@ -12,10 +12,10 @@ import (
 	"github.com/cronring/cronring/gossip/meta"
 )
 
-// foldTime is how long changes of the membership are collected before they are published.
+// foldTime is the time for which changes of the membership are collected before they are published.
 const foldTime = 100 * time.Millisecond
 
-// unsentEvents is what the engine has not received yet.
+// unsentEvents have not reached the engine yet.
 type unsentEvents struct {
 	queue      []holders.Event
 	changed    bool // the membership has changed since it was reported

@@ -78,7 +78,7 @@ type Ring struct {
 	outbox  unsentEvents
 }
 
-// published is what other goroutines read.
+// published is read by other goroutines.
 type published struct {
 	meta    atomic.Pointer[[]byte] // the encoded meta
 	state   atomic.Pointer[[]byte] // the marks for push/pulls

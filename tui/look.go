@@ -10,7 +10,7 @@ import (
 	"github.com/cronring/cronring/tui/settings"
 )
 
-// Look is what the terminal supports and the user prefers.
+// Look describes the abilities of the terminal and the preferences of the user.
 type Look struct {
 	profile colorprofile.Profile
 	Theme   string // of the environment, which overrides the settings; empty: none

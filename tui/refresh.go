@@ -8,7 +8,7 @@ import (
 	"github.com/cronring/cronring/tui/settings"
 )
 
-// refreshing is how often the screen changes by itself.
+// refreshing is the rate at which the screen changes by itself.
 type refreshing struct {
 	every time.Duration
 	last  time.Time

@@ -12,7 +12,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 )
 
-// maxKeys is how many keys a usual task takes at most. Typed text, such as a name or a reason, is
+// maxKeys limits the keys of a usual task. Typed text, such as a name or a reason, is
 // not counted.
 const maxKeys = 4
 

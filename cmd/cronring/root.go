@@ -95,7 +95,7 @@ RUN is a number, or JOB@last, JOB@-2, JOB@failed.`,
 	return root
 }
 
-// versionLine is what --version prints.
+// versionLine is the output of --version.
 func versionLine() string {
 	return fmt.Sprintf("cronring %s %s %s/%s\n", api.Release(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

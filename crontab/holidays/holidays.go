@@ -117,7 +117,7 @@ func parseEvents(text string) (ranges []timetable.DateRange, err error) {
 	return ranges, nil
 }
 
-// event is what matters of one event.
+// event contains the parts of an event that matter here.
 type event struct {
 	start, end string // DTSTART and DTEND
 	cancelled  bool

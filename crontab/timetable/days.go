@@ -32,7 +32,7 @@ const (
 // Shifts are the values of shift=.
 var Shifts = map[string]Shift{"none": ShiftNone, "next": ShiftNext, "prev": ShiftPrev}
 
-// MaxShift is how many days an occurrence moves at most. If none of so many
+// MaxShift limits the days by which an occurrence moves. If none of so many
 // days is allowed, it is dropped. No month is shorter.
 const MaxShift = 28
 

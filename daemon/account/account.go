@@ -15,7 +15,7 @@ import (
 	"unicode/utf8"
 )
 
-// Account is what a command needs to run as a user.
+// Account contains all that a command needs to run as a user.
 type Account struct {
 	Name   string
 	UID    uint32

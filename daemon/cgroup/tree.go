@@ -48,7 +48,7 @@ type openFailure struct {
 	until time.Time
 }
 
-// silenceTime is how long a failed request is not repeated.
+// silenceTime is the time before a failed request is repeated.
 const silenceTime = 10 * time.Second
 
 // Open examines the host. It makes nothing before the first use.

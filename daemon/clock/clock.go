@@ -57,7 +57,7 @@ func openTimer(clockid int) (*os.File, error) {
 // Now reads the clocks.
 func (c *Clock) Now() job.Moment { return read() }
 
-// mostBetween is how far apart the readings of a Moment may be.
+// mostBetween limits the time between the readings of a Moment.
 const mostBetween = 250 * time.Millisecond
 
 // read reads the clocks.

@@ -18,7 +18,7 @@ import (
 	"github.com/cronring/cronring/daemon/store/prune"
 )
 
-// step is how often the host's clock advances.
+// step is the interval at which the host's clock advances.
 const step = 200 * time.Millisecond
 
 // host is a simulated daemon. The function play decides how its runs end.

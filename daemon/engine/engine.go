@@ -26,7 +26,7 @@ import (
 // not wait until the store has written the records of all others. See Pace.
 const stepSize = 32
 
-// State is what survives a process: the store loads it and passes it to New.
+// State survives the process: the store loads it and passes it to New.
 type State struct {
 	Marks     []job.Mark
 	Live      []job.Run // runs that had not ended

@@ -16,7 +16,7 @@ import (
 // MaxSize is the size in bytes of the largest file that is read.
 const MaxSize = 64 << 10
 
-// patience is how long a file may take. A network file system may never answer.
+// patience limits the time that reading a file takes. A network file system may never answer.
 const patience = 30 * time.Second
 
 // Apply returns env with the variables of a file. The file does not change variables that

@@ -20,7 +20,7 @@ const (
 	backlogBytes  = 1 << 20
 )
 
-// backlogOutput is how many bytes of the newest output of a live run are kept for later followers. The
+// backlogOutput is the number of bytes of the newest output of a live run are kept for later followers. The
 // store has all of it when the run has ended.
 const backlogOutput = 16 << 10
 

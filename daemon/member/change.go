@@ -286,7 +286,7 @@ func (r *Member) setKeys(ctx context.Context, keys [][]byte) error {
 	}
 }
 
-// keyPause is how long to wait for news of the others' keys.
+// keyPause is the time to wait for news of the others' keys.
 const keyPause = 200 * time.Millisecond
 
 // Reread reads the keys from their file again.

@@ -20,7 +20,7 @@ import (
 // host which starts while it sees none of them is a voter all the same.
 const votersFile = "voters.json"
 
-// seekVoters is how often the addresses of voters are compared with the current members.
+// seekVoters is the interval at which the addresses of voters are compared with the current members.
 const seekVoters = time.Second
 
 // vote is this host's part in granting occurrences, from when all voters have been

@@ -93,7 +93,7 @@ const (
 
 const longestWait = time.Hour
 
-// diskRetry is how often a disk that accepts no messages is tried, so that the problem ends without
+// diskRetry is the interval at which a disk that accepts no messages is tried, so that the problem ends without
 // another message.
 const diskRetry = time.Minute
 

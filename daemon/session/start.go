@@ -175,7 +175,7 @@ func (m *Manager) startUnit(ctx context.Context, spec Spec, e *helperConn) (unru
 
 func (s state) exists() bool { return value[string](s, "LoadState") != notFound }
 
-// shutdown is how long the host waits for a job to end before it continues to shut down.
+// shutdown limits the time that the host waits for a job to end before it continues to shut down.
 const shutdown = 10 * time.Second
 
 // properties returns the properties of the unit: systemd.exec(5), systemd.service(5).

@@ -37,7 +37,7 @@ func (s *settling) due() (time.Time, bool) {
 // done ends the waiting.
 func (s *settling) done() { s.first, s.last = time.Time{}, time.Time{} }
 
-// lastMoment is how long before the minute a change still counts for it.
+// lastMoment is the time before the minute at which a change still counts for it.
 const lastMoment = 100 * time.Millisecond
 
 func beforeMinute(t time.Time) time.Time { return t.Add(untilSecond(t, 60) - lastMoment) }

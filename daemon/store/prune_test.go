@@ -12,7 +12,7 @@ import (
 	"github.com/cronring/cronring/daemon/store/prune"
 )
 
-// pageRows is how many rows Prune looks at in one step.
+// pageRows is the number of rows that Prune looks at in one step.
 const pageRows = 500
 
 func pruned(t *testing.T, s *Store, p prune.Policy) prune.Pruned {

@@ -19,7 +19,7 @@ import (
 	"github.com/cronring/cronring/daemon/descriptor"
 )
 
-// patience is how long a thread may wait in the kernel before a signal interrupts it.
+// patience limits the time that a thread waits in the kernel: then a signal interrupts it.
 const patience = 20 * time.Millisecond
 
 // Conn is a socket. Read, ReadMessage and Close do not wait long for descriptors that others send.

@@ -14,7 +14,7 @@ import (
 // flag is the argument of a user's process.
 const flag = "--watch-files"
 
-// name is what ps(1) shows.
+// name appears in ps(1).
 const name = "cronring-files"
 
 // socket is the descriptor of the connection to the daemon, in a user's process.

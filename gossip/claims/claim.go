@@ -34,7 +34,7 @@ const (
 	running               // this member has begun it
 )
 
-// purpose is what a claim is for.
+// purpose distinguishes the uses of a claim.
 type purpose uint8
 
 // The purposes.

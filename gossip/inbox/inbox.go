@@ -76,7 +76,7 @@ type Inbox struct {
 	other    map[string]Outsider   // by ID
 }
 
-// Contents is what an inbox contains.
+// Contents are the contents of an inbox.
 type Contents struct {
 	Updates   map[string]Update
 	Samples   map[string]clocks.Sample

@@ -15,7 +15,7 @@ import (
 	"github.com/cronring/cronring/gossip/wire"
 )
 
-// helloTime is how long a voter has to answer a hello that measures the round trip.
+// helloTime limits the time for the answer to a hello that measures the round trip.
 const helloTime = time.Second
 
 // hello is a voter's description of itself.

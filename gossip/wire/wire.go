@@ -77,7 +77,7 @@ func NewReader(b []byte) *Reader { return &Reader{rest: b} }
 // NewStream returns a Reader of a message that may be large.
 func NewStream(from io.Reader) *Reader { return &Reader{stream: from} }
 
-// streamBuffer is how much of a stream is read at once.
+// streamBuffer is the size of one read from a stream, in bytes.
 const streamBuffer = 64 << 10
 
 // fill reads from the stream until n bytes are available, or the stream ends.

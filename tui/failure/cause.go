@@ -189,7 +189,7 @@ func pattern(line string) string {
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 
-// maxErrorLine is how many bytes of a line are examined.
+// maxErrorLine limits the bytes of a line that are examined.
 const maxErrorLine = 400
 
 // complaint matches words of error messages.

@@ -5,7 +5,7 @@ import (
 	"github.com/cronring/cronring/tui/keys"
 )
 
-// Gesture is what a user does with the mouse.
+// Gesture is an action with the mouse.
 type Gesture uint8
 
 // The gestures. A drag begins with a click on the part of the frame that is dragged.

@@ -54,7 +54,7 @@ func planOf(p *prompt, r api.BackfillRequest) func(context.Context, screen.Daemo
 	}
 }
 
-// plan is what a backfill would run.
+// plan lists the runs of a backfill before it begins.
 type plan struct {
 	asked   *prompt
 	request api.BackfillRequest

@@ -15,7 +15,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// emitPatience is how long emit waits for a daemon that is restarted, so that the event is not lost.
+// emitPatience limits the time that emit waits for a daemon that is restarted, so that the event is not lost.
 const emitPatience = 30 * time.Second
 
 // emitPause is the time between two attempts.

@@ -16,7 +16,7 @@ type Timer struct {
 	Of   job.Owned // the job, for Expects
 }
 
-// TimerKind is what a timer checks.
+// TimerKind names the check of a timer.
 type TimerKind uint8
 
 // The kinds of timers.

@@ -12,7 +12,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// Memory is what an earlier daemon stored of its jobs.
+// Memory is the state of the jobs that an earlier daemon stored.
 type Memory struct {
 	jobs     map[job.Key]past
 	lastSeen time.Time // when that daemon was last alive

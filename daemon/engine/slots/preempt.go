@@ -72,7 +72,7 @@ func (q *Queue) isOvertaken(l *line, now time.Duration) bool {
 	})
 }
 
-// shortage is how many slots a claim lacks, those of runs that are being stopped excluded.
+// shortage is the number of slots that a claim lacks, those of runs that are being stopped excluded.
 type shortage struct{ pool, user, host int }
 
 func (s *shortage) isOver() bool { return s.pool <= 0 && s.user <= 0 && s.host <= 0 }

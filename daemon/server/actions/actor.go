@@ -50,7 +50,7 @@ func New(d Daemon, s Store, states *jobstate.Jobs, find *lookup.Searcher) *Actor
 	return &Actor{daemon: d, store: s, states: states, find: find}
 }
 
-// askTimeout is how long an action waits for the loop's answer.
+// askTimeout limits the time that an action waits for the loop's answer.
 const askTimeout = 10 * time.Second
 
 // ask hands an event to the loop and waits for the answer, but not for long:

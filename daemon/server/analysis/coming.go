@@ -13,7 +13,7 @@ import (
 // usualComing is the default number of coming runs.
 const usualComing = 10
 
-// skew is how far a caller's clock may be behind, so that its current time is not rejected as past.
+// skew limits the time by which a caller's clock may be behind, so that its current time is not rejected as past.
 const skew = time.Minute
 
 // Coming answers with the coming runs of several jobs in order of time.

@@ -33,7 +33,7 @@ func NewQueries() *Queries {
 	}
 }
 
-// slot is what an expensive query holds. The nil slot belongs to a query without a limit.
+// slot is held by an expensive query. The nil slot belongs to a query without a limit.
 type slot struct {
 	all       *Queries
 	key       uint32 // see Peer.LimitKey

@@ -77,7 +77,7 @@ func (g *web) connected(from []int) []int {
 	return all
 }
 
-// NodesPage is how many jobs are looked at at a time.
+// NodesPage is the number of jobs that are looked at together.
 const NodesPage = 512
 
 // nodes yields the status of jobs with their edges.

@@ -138,7 +138,7 @@ func Collect(all iter.Seq2[Numbered, error]) (list []Numbered, err error) {
 	return list, nil
 }
 
-// Condition is what determines a job's state.
+// Condition contains all that determines a job's state.
 type Condition struct {
 	ended, Failed bool // its newest run; a failure that was not acknowledged
 	Late, Running bool

@@ -64,7 +64,7 @@ type World struct {
 	prints      []job.Chunk       // likewise
 }
 
-// keptOutput is how much output of live runs is kept for those who follow it, in bytes.
+// keptOutput limits the output of live runs that is kept for their followers, in bytes.
 const keptOutput = 1 << 20
 
 // New returns a world without jobs, one hour after the boot of its host.

@@ -106,7 +106,7 @@ func (s *Reader) allSamples(ctx context.Context, first, last job.RunID, n int, f
 	return nil
 }
 
-// blocksAtOnce is how many blocks one query reads. Each takes some 25 kB.
+// blocksAtOnce is the number of blocks that one query reads. Each takes some 25 kB.
 const blocksAtOnce = 64
 
 type block struct {

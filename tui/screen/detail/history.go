@@ -51,7 +51,7 @@ func newJobRuns(zone func(w *screen.World) string) *jobRuns {
 
 const slotJobRuns = "job-runs"
 
-// manyRuns is how many runs are requested; the screen of runs shows all.
+// manyRuns is the number of runs that are requested; the screen of runs shows all.
 const manyRuns = 200
 
 // ask requests the runs, again after another run has begun or ended.

@@ -76,7 +76,7 @@ func (c *chooser) shown() []choice {
 	return slices.DeleteFunc(slices.Clone(c.choices), func(c choice) bool { return !c.shown })
 }
 
-// widthStep is how much a key changes the width of a column.
+// widthStep is the change of a column's width by one key.
 const widthStep = 2
 
 // key handles a key of the chooser, and reports whether the columns have changed and whether it

@@ -363,7 +363,7 @@ func (s *Timeline) togetherText(w *screen.World, r *api.Row, m minutes) string {
 	return fmt.Sprintf("%s  %d starts, no two in one minute", at, s.clash.Starts)
 }
 
-// mostClashNames is how many jobs of one clash the daemon names.
+// mostClashNames is the number of jobs of one clash that the daemon names.
 const mostClashNames = 20
 
 // clashText returns how many starts a clash has, and the names of its jobs. A job

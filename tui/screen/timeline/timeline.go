@@ -295,7 +295,7 @@ func (s *Timeline) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
 	return s.ask(w), true
 }
 
-// farthest is how far from now the axis can be scrolled.
+// farthest limits the distance from now to which the axis can be scrolled.
 const farthest = 366 * day
 
 // scroll moves the axis by a quarter of it.
