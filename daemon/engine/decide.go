@@ -223,8 +223,10 @@ func (e *Engine) admit(o *gate.Occurrence, d gate.Decision) *live.Run {
 	return r
 }
 
-// hold makes a run wait as a gate decided.
+// hold makes a run wait as a gate decided. It does not keep slots meanwhile.
 func (e *Engine) hold(r *live.Run, d gate.Decision) {
+	e.releaseSlots(r)
+	r.Gate = min(r.Gate, live.GateSlots)
 	if d.On == job.WaitsOnRun {
 		r.Gate = live.GateOverlap
 		e.wait(r, d.On, d.Detail)

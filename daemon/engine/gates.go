@@ -75,17 +75,18 @@ func (e *Engine) start(r *live.Run) {
 
 // renewToken is the gate of the fencing token. If a run waited after its occurrence was
 // granted, it claims the occurrence again, for a token greater than those of all runs of
-// the job that started meanwhile. It keeps its slot until then.
+// the job that started meanwhile. It keeps its slot until then, but not while the daemon drains.
 func (e *Engine) renewToken(r *live.Run) (passes bool) {
-	if r.Token == 0 || r.TokenAt == e.now.Up {
+	switch {
+	case e.draining:
+		r.Gate = live.GateSlots
+		return e.passSlots(r)
+	case r.Token == 0 || r.TokenAt == e.now.Up || !e.reclaim(r):
 		return true
-	}
-	if !e.reclaim(r) {
-		return true
-	}
-	if r.Claim == nil {
+	case r.Claim == nil:
 		e.occupy(r)
 	}
+	e.wait(r, job.WaitsOnClaim, "")
 	return false
 }
 
@@ -134,7 +135,10 @@ func (e *Engine) goOn(r *live.Run, cause job.Reason) {
 		e.hold(r, d)
 		return
 	}
-	r.Cause, r.CauseDetail, r.Gate = cause, "", max(r.Gate, live.GateOverlap+1)
+	if cause != r.Cause {
+		r.Cause, r.CauseDetail = cause, ""
+	}
+	r.Gate = max(r.Gate, live.GateOverlap+1)
 	e.pass(r)
 }
 
@@ -261,7 +265,7 @@ func (e *Engine) passSlots(r *live.Run) (passes bool) {
 	if e.dispatch(r) {
 		return e.dispatching.left == left || e.mayStill(r)
 	}
-	if r.Claim == nil || !r.Claim.Waits() { // it was served while another run was dropped, and another queued run of its job took over
+	if !r.IsLinedUp() { // it was served while another run was dropped, and another queued run of its job took over
 		return false
 	}
 	e.wait(r, job.WaitsOnSlot, e.slots.Describe(r.Claim, e.now.Up))

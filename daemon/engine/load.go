@@ -213,7 +213,7 @@ func (e *Engine) moveRuns(p *install.Prepared, everything bool) (changed []*live
 		if slot < 0 || r.WaitsForParents() && r.Await == nil {
 			runs = append(runs, r)
 		}
-		if r.Claim != nil && !carried && !r.HasProcess() {
+		if r.IsLinedUp() && !carried {
 			changed = append(changed, r)
 		}
 	}

@@ -123,7 +123,7 @@ func (e *Engine) goOnWaiting(r *live.Run, lastSeen time.Time) {
 		e.timers.Add(agenda.Timer{At: e.now.UpAt(r.NotBefore), Run: r.ID, Kind: agenda.WaitOver})
 	case on == job.WaitsOnCheck: // the result of the command is not known
 		e.goOn(r, job.RanAfterCheck)
-	case on == job.WaitsOnSlot:
+	case on == job.WaitsOnSlot || on == job.WaitsOnClaim:
 		e.lineUp(r)
 	case r.WaitsForTime():
 		e.timers.Add(agenda.Timer{At: e.now.UpAt(old.NotBefore), Run: r.ID, Kind: agenda.WaitOver})

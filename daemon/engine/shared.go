@@ -64,7 +64,7 @@ func (e *Engine) recheck(a exchange.Recheck) {
 			e.progress(r, exchange.Begun)
 			continue
 		}
-		if e.reclaim(r) && r.WaitsOn() == job.WaitsOnSlot {
+		if e.reclaim(r) && r.IsLinedUp() {
 			e.releaseSlots(r)
 		}
 	}
@@ -139,10 +139,10 @@ func (e *Engine) resumeShared(r *live.Run, token uint64) {
 	}
 	switch {
 	case r.Gate == live.GateToken:
-		e.pass(r)
+		e.goOn(r, r.Cause)
 	case r.IsQueued():
 		e.startNextOf(r.Job)
-	case r.WaitsOn() == job.WaitsOnSlot:
+	case r.WaitsOn() == job.WaitsOnSlot || r.WaitsOn() == job.WaitsOnClaim: // restored
 		e.lineUp(r)
 	case r.WaitsOn() == job.WaitsOnCheck:
 		if !r.Checking {

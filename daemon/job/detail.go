@@ -188,6 +188,8 @@ func (r *Run) DescribeState(now time.Time) string {
 			return fmt.Sprintf("run %d waits for the runs that after= names", r.ID)
 		case WaitsOnSlot:
 			return fmt.Sprintf("run %d waits for a slot", r.ID)
+		case WaitsOnClaim:
+			return fmt.Sprintf("run %d waits for the ring", r.ID)
 		}
 		return fmt.Sprintf("run %d waits for an earlier one", r.ID)
 	default:

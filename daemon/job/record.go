@@ -161,6 +161,7 @@ const (
 	WaitsForParents Reason = "waits-for-parents"
 	WaitsForCheck   Reason = "waits-for-check"
 	WaitsForSlot    Reason = "waits-for-slot" // of a pool, or under max-running
+	WaitsForClaim   Reason = "waits-for-claim"
 
 	WaitsForRun   Reason = "waits-for-run"
 	WaitsForRetry Reason = "waits-for-retry"
@@ -254,6 +255,7 @@ var reasons = map[Reason]struct {
 	WaitsForParents:  {"It is waiting for the jobs in after=.", StepParents, 0},
 	WaitsForCheck:    {"It is waiting for the command of if= to end.", StepCheck, 0},
 	WaitsForSlot:     {"It is due, and is waiting for a free slot of its pool, its user or the host.", StepSlot, 0},
+	WaitsForClaim:    {"It waited after the ring had granted it, and is waiting for a new grant.", StepHost, 0},
 	WaitsForRun:      {"It is waiting for an earlier run of the same job to end.", StepOverlap, 0},
 	WaitsForRetry:    {"The attempt failed, and the next one is waiting for its time.", StepGate, 0},
 	WaitsForDelay:    {"It is due, and is waiting for the delay or the hours in its entry, or for runs that are caught up before it.", StepGate, 0},

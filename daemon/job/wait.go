@@ -12,8 +12,9 @@ const (
 	WaitsOnCheck                     // the command of if=
 	WaitsOnParents                   // the jobs in after=
 	WaitsOnRetry                     // the time of its next attempt
-	WaitsOnDelay                     // the delay and the hours of its period
+	WaitsOnDelay                     // the delay of its period, of the host's start or of runs caught up before it
 	WaitsOnHours                     // the times that window=, blackout= and the host allow
+	WaitsOnClaim                     // a grant of the ring as new as its start
 	WaitsOnConditions                // the host: load=, pressure=, need-memory=, need-disk=, on-battery=
 	allWaitsOn                       // the number of values
 )
@@ -25,6 +26,7 @@ var waits = [allWaitsOn]struct {
 }{
 	WaitsOnRun:     {WaitsForRun, RunQueued},
 	WaitsOnSlot:    {WaitsForSlot, RunQueued},
+	WaitsOnClaim:   {WaitsForClaim, RunQueued},
 	WaitsOnCheck:   {WaitsForCheck, RunWaiting},
 	WaitsOnParents: {WaitsForParents, RunWaiting},
 	WaitsOnRetry:   {WaitsForRetry, RunWaiting},

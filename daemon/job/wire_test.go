@@ -83,7 +83,7 @@ func TestEveryReasonHasASentence(t *testing.T) {
 		OverTime, DaemonStopped, DaemonDied, FoundDue, RanAfterDelay, AlreadyRan, NoUser, AccountRefused, WaitsForDelay,
 		ParentEnded, RanAfterParents, RanAfterCheck, RanAfterSlot, Backfilled, Redriven, Rerun, OtherHost, TooMany,
 		QueueOverflow, TooManyWait, Broken, OutsideHours, WaitsForHours, RanAfterHours, CheckRefused, ParentFailed, ParentSkipped, ParentMissed, AlreadyProcessed,
-		WaitsForParents, WaitsForCheck, WaitsForSlot, RanAfterConditions, WaitsForConditions, ConditionUnmet, OverMemory, OverTasks, NoBeat, Preempted,
+		WaitsForParents, WaitsForCheck, WaitsForSlot, WaitsForClaim, RanAfterConditions, WaitsForConditions, ConditionUnmet, OverMemory, OverTasks, NoBeat, Preempted,
 		EventEmitted, FilesArrived, HostResumed, ClockSet,
 		OtherLabels, OtherMember, HandedOver, TakenOver, NoMember, NoQuorum,
 	} {
@@ -91,7 +91,7 @@ func TestEveryReasonHasASentence(t *testing.T) {
 			t.Errorf("%s has no sentence or no step", r)
 		}
 	}
-	if len(reasons) != 69 {
+	if len(reasons) != 70 {
 		t.Errorf("%d reasons; list the new reason here too", len(reasons))
 	}
 }

@@ -120,7 +120,7 @@ func GateOf(r *job.Run) Gate {
 		return GateOverlap
 	case job.WaitsOnParents:
 		return GateParents
-	case job.WaitsOnRetry, job.WaitsOnSlot:
+	case job.WaitsOnRetry, job.WaitsOnSlot, job.WaitsOnClaim:
 		return GateSlots
 	case job.WaitsOnCheck:
 		return GateCheck
@@ -152,6 +152,9 @@ func (r *Run) IsOfEvent() bool {
 func NewClaim(r *Run) *slots.Claim {
 	return &slots.Claim{Run: r.ID, Job: r.Job, User: r.User, Priority: r.Options.Priority, PoolName: r.Options.Pool, Slots: r.Options.Slots, Preempt: r.Options.Preempt}
 }
+
+// IsLinedUp reports whether a run is in the queue for slots.
+func (r *Run) IsLinedUp() bool { return r.Claim != nil && r.Claim.Waits() }
 
 // HasProcess reports whether a run has a process, or is about to get one.
 func (r *Run) HasProcess() bool { return r.State == job.RunDecided || r.State == job.RunRunning }
