@@ -274,9 +274,9 @@ func (e *Engine) clear(live []*live.Run) {
 // newRun makes the first run of an occurrence on this host.
 func (e *Engine) newRun(o *gate.Occurrence) *live.Run {
 	era := e.eraOf(o.Options)
-	r := &live.Run{Options: o.Options, Zone: o.Zone(), Forced: o.Forced, Gate: live.GateOverlap + 1, Cause: o.Cause, CauseDetail: o.Detail, Run: job.Run{
+	r := &live.Run{Options: o.Options, Zone: o.Zone(), Gate: live.GateOverlap + 1, Cause: o.Cause, CauseDetail: o.Detail, Run: job.Run{
 		ID: e.nextRun, Job: o.ID, Due: o.Due, Era: era, Attempt: 1, Trigger: o.Trigger, By: o.By,
-		User: o.User(), Decided: e.now.Wall, Backfill: o.Backfill, Parents: o.Parents, Env: o.Env,
+		User: o.User(), Forced: o.Forced, Decided: e.now.Wall, Backfill: o.Backfill, Parents: o.Parents, Env: o.Env,
 	}}
 	switch {
 	case o.Dead != nil:
@@ -293,7 +293,7 @@ func (e *Engine) newRun(o *gate.Occurrence) *live.Run {
 			r.Tried = x.Tried
 		}
 		if x := p.Orphan; x != nil && x.Begun {
-			r.Attempt, r.Lost = max(x.Attempt, 1)+1, x.Lost
+			r.Attempt, r.Lost, r.Gate = max(x.Attempt, 1)+1, x.Lost, live.GateSlots
 			if !x.Left {
 				r.Lost++
 			}

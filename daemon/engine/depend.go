@@ -249,6 +249,9 @@ func (e *Engine) reconsider(r *live.Run) {
 		tooLate := r.ParentsUntil > 0 && r.ParentsUntil <= e.now.Up // it is unknown whether the parents ended in time
 		if w := e.await(r); tooLate || w.Chance(r.Options.When) == join.Open {
 			r.Await = w
+			if tooLate { // its timer may have run out before
+				e.timers.Add(agenda.Timer{At: r.ParentsUntil, Run: r.ID, Kind: agenda.ParentsOver})
+			}
 			return
 		}
 	}

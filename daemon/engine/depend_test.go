@@ -116,3 +116,35 @@ func BenchmarkDAG(b *testing.B) {
 		})
 	}
 }
+
+// The wait of 20 runs ends in the step that loads an edit, which checks only some of them.
+func TestWaitForParentsEndsDuringALoad(t *testing.T) {
+	h := newSimHost(t, noon, time.UTC)
+	text := "#@ name=p\n0 11 * * * p\n"
+	for i := range 20 {
+		text += fmt.Sprintf("#@ name=c%d after=p wait=5m\n1 12 * * * c\n", i)
+	}
+	e := New(State{})
+	dropped := 0
+	for _, s := range []struct {
+		after time.Duration
+		load  string
+	}{{0, text}, {time.Minute, ""}, {6 * time.Minute, text + "0 0 * * * z\n"}} {
+		now := job.Moment{Wall: noon.Add(s.after), Up: time.Hour + s.after}
+		var events []event.Event
+		if s.load != "" {
+			events = append(events, event.Load{Crontabs: []*crontab.File{h.crontab("a", s.load)}})
+		}
+		for range 30 {
+			for _, x := range e.Step(now, events...) {
+				if fact, ok := x.(effect.Fact); ok && fact.Record.Kind == job.Dropped && fact.Record.Reason == job.ParentMissed {
+					dropped++
+				}
+			}
+			events = nil
+		}
+	}
+	if dropped != 20 || e.HasWaiting() {
+		t.Errorf("%d of 20 runs were dropped at the end of wait=", dropped)
+	}
+}

@@ -63,6 +63,41 @@ func TestAwaitedCrontabIsTakenAsIfItHadComeFirst(t *testing.T) {
 	}
 }
 
+// A run that waited in the previous daemon, and one that was lost with it, go on when the crontab of
+// their user is loaded; until then they are not dropped.
+func TestRunsOfAwaitedCrontabWaitForIt(t *testing.T) {
+	h := newSimHost(t, noon, time.UTC)
+	file := h.users("ann", "#@ name=tried retry=3\n0 * * * * x\n#@ name=lost if-lost=rerun\n0 * * * * x\n")
+	tried := job.Run{
+		ID: 7, Job: "ann/tried", User: "ann", Due: noon.Add(-time.Hour), Attempt: 2, Trigger: job.TriggerRetry,
+		Decided: noon.Add(-time.Minute), NotBefore: noon.Add(time.Minute),
+	}
+	tried.Wait(job.WaitsOnRetry)
+	lost := job.Run{ID: 8, Job: "ann/lost", User: "ann", Due: noon.Add(-time.Hour), Attempt: 1, State: job.RunRunning, Started: noon.Add(-time.Hour)}
+	e := New(State{LastSeen: noon, NextRun: 9, Live: []job.Run{tried, lost}})
+	at := func(d time.Duration) job.Moment { return job.Moment{Wall: noon.Add(d), Up: time.Hour + d} }
+	for _, x := range e.Step(at(time.Second), event.Load{Awaited: map[string]bool{file.Name: true}}) {
+		if fact, ok := x.(effect.Fact); ok && fact.Record.Run != nil {
+			t.Errorf("before the crontab is loaded: %+v", fact.Record)
+		}
+	}
+	starts := map[job.ID]int{}
+	for _, d := range []time.Duration{2 * time.Second, 3 * time.Second, time.Minute, 61 * time.Second} {
+		var events []event.Event
+		if d == 2*time.Second {
+			events = append(events, event.Load{Crontabs: []*crontab.File{file}})
+		}
+		for _, x := range e.Step(at(d), events...) {
+			if s, ok := x.(effect.Start); ok {
+				starts[s.Run.Job] = s.Run.Attempt
+			}
+		}
+	}
+	if want := map[job.ID]int{"ann/tried": 2, "ann/lost": 2}; !maps.Equal(starts, want) {
+		t.Errorf("attempts that started: got %v, want %v", starts, want)
+	}
+}
+
 func TestAwaitedRemembersOnlyWhatHasNotCome(t *testing.T) {
 	h := newSimHost(t, noon, time.UTC)
 	here, late := h.crontab("here", "* * * * * x\n1 * * * * x\n"), h.crontab("late", "2 * * * * x\n")

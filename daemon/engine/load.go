@@ -116,6 +116,9 @@ func (e *Engine) loadAwaited() {
 	if e.awaited == nil {
 		return
 	}
+	for _, r := range e.awaited.TakeLive(e.jobs.Crontabs()) {
+		e.restoreRun(r, e.awaited.LastSeen())
+	}
 	if e.awaited.Booted {
 		e.boot(func(t *crontab.File) bool { return e.awaited.Crontabs[t.Name] })
 	}

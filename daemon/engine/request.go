@@ -57,6 +57,9 @@ func (e *Engine) stopRuns(ev event.Stop) {
 		if ev.Run != 0 && r.ID != ev.Run || ev.Run == 0 && r.Job != ev.Job {
 			continue
 		}
+		if e.live[r.ID] != r { // the end of the run before dropped it
+			continue
+		}
 		if ev.Run == 0 && known && !live.IsOf(r, e.jobs.Entry(slot).User()) {
 			continue
 		}

@@ -29,15 +29,16 @@ func (e *Engine) restore() {
 	for _, r := range memory.Live {
 		e.nextRun = max(e.nextRun, r.ID+1) // before a lost one makes another
 	}
+	later := e.awaited.Users()
 	for _, r := range watchedFirst(memory.Live, adopted) {
-		a, lives := adopted[r.ID]
-		switch {
+		_, installed := e.jobs.Find(r.Job)
+		switch a, lives := adopted[r.ID]; {
 		case lives:
 			e.adopt(r, a)
-		case r.State == job.RunQueued || r.State == job.RunWaiting:
-			e.restoreWaiting(r, memory.LastSeen)
+		case !installed && later[r.User]:
+			e.awaited.Live = append(e.awaited.Live, r)
 		default:
-			e.lose(r)
+			e.restoreRun(r, memory.LastSeen)
 		}
 	}
 	for _, r := range memory.Handed {
@@ -49,6 +50,15 @@ func (e *Engine) restore() {
 	e.followAll()
 	e.freed = slices.Sorted(maps.Keys(e.byJob))
 	e.startNext()
+}
+
+// restoreRun handles a run that has no process.
+func (e *Engine) restoreRun(r job.Run, lastSeen time.Time) {
+	if r.State == job.RunQueued || r.State == job.RunWaiting {
+		e.restoreWaiting(r, lastSeen)
+	} else {
+		e.lose(r)
+	}
 }
 
 // lose records the end of a run whose end was not observed. The current options of its
@@ -108,9 +118,9 @@ func (e *Engine) goOnWaiting(r *live.Run, lastSeen time.Time) {
 	if old.NotBefore.After(due) {
 		due = old.NotBefore
 	}
-	p := e.catchup(slot, []time.Time{due})
-	if old.Backfill != 0 { // its occurrences are always in the past
-		p = agenda.Plan{}
+	var p agenda.Plan
+	if !r.Requested() { // as for the occurrences that a user requests
+		p = e.catchup(slot, []time.Time{due})
 	}
 	switch {
 	case p.TooLate == 1:
@@ -125,9 +135,17 @@ func (e *Engine) goOnWaiting(r *live.Run, lastSeen time.Time) {
 		e.goOn(r, job.RanAfterCheck)
 	case on == job.WaitsOnSlot || on == job.WaitsOnClaim:
 		e.lineUp(r)
+	case on == job.WaitsOnRetry:
+		e.timers.Add(agenda.Timer{At: e.waitOver(r), Run: r.ID, Kind: agenda.WaitOver})
 	case r.WaitsForTime():
 		e.timers.Add(agenda.Timer{At: e.now.UpAt(old.NotBefore), Run: r.ID, Kind: agenda.WaitOver})
 	}
+}
+
+// waitOver returns when a restored run has waited long enough: at its NotBefore, but in no
+// longer time than it began to wait for, because the clock may have been set back.
+func (e *Engine) waitOver(r *live.Run) time.Duration {
+	return min(e.now.UpAt(r.NotBefore), e.now.In(r.NotBefore.Sub(r.Decided)))
 }
 
 // delayAgain returns until when a run waits for its delay that was over while no daemon ran.

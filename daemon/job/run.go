@@ -34,6 +34,7 @@ type Run struct {
 	Detail     string    `json:"detail,omitempty"` // names and numbers that belong to Reason, while it waits and if it was dropped
 	NotBefore  time.Time `json:"not_before,omitzero"`
 	Previous   time.Time `json:"-"`              // of a job without times that has parents: when the run before it came due; zero: none
+	Forced     bool      `json:"-"`              // --force was used
 	First      time.Time `json:"first,omitzero"` // when the first attempt began, of a further one of a job with retry-for=
 	Invocation string    `json:"invocation"`     // see Invocation
 	Decided    time.Time `json:"decided"`

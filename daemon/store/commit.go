@@ -266,25 +266,30 @@ func (w *writer) putRun(n int64, rec *job.Record) error {
 func isFresh(r *job.Run) bool {
 	return r.State == job.RunDecided && r.Started.IsZero() && r.PID == 0 && r.Outcome.IsZero() &&
 		r.NotBefore.IsZero() && r.Verdict == "" && r.Usage == (job.Usage{}) && len(r.Parents) == 0 && r.Backfill == 0 &&
-		len(r.Env) == 0 && r.Stop == nil && r.First.IsZero() && r.Previous.IsZero() && r.Detail == ""
+		!hasAsked(r)
 }
 
 // asked is what few runs have: what a user requested, and other fields of job.Run.
 type asked struct {
 	Env      []string  `json:"env,omitempty"`
 	Stop     *job.Stop `json:"stop,omitempty"`
+	Forced   bool      `json:"forced,omitempty"`
 	First    time.Time `json:"first,omitzero"`
 	Previous time.Time `json:"previous,omitzero"`
 	Detail   string    `json:"detail,omitempty"`
 	Trimmed  bool      `json:"trimmed,omitempty"` // by package prune
 }
 
+func hasAsked(r *job.Run) bool {
+	return len(r.Env) > 0 || r.Stop != nil || r.Forced || !r.First.IsZero() || !r.Previous.IsZero() || r.Detail != ""
+}
+
 // askedText returns the stored form: NULL for nothing, as for nearly all runs.
 func askedText(r *job.Run) (driver.Value, error) {
-	if len(r.Env) == 0 && r.Stop == nil && r.First.IsZero() && r.Previous.IsZero() && r.Detail == "" {
+	if !hasAsked(r) {
 		return nil, nil
 	}
-	text, err := json.Marshal(asked{r.Env, r.Stop, r.First, r.Previous, cutDetail(r.Detail), r.Trimmed})
+	text, err := json.Marshal(asked{r.Env, r.Stop, r.Forced, r.First, r.Previous, cutDetail(r.Detail), r.Trimmed})
 	return string(text), err
 }
 

@@ -31,7 +31,7 @@ func life(id job.RunID, outcome job.Outcome) []job.Record {
 		ID: id, Job: "backup", Due: due, Era: 3, Attempt: 2, Lost: 1, Trigger: job.TriggerCatchup, By: "ann",
 		State: job.RunQueued, Reason: job.WaitsForRun, Invocation: job.Invocation("backup", due, 3, 0),
 		Decided: due.Add(time.Second), User: "bob", Backfill: 12, Env: []string{"FULL=yes", "A=b c\n"},
-		Previous: due.Add(-time.Minute),
+		Forced: true, Previous: due.Add(-time.Minute),
 	}
 	records := []job.Record{recordOf(job.Decided, job.DecideHold, r)}
 	records[0].Detail = "run 7 had been running for 5s"

@@ -200,7 +200,7 @@ func (r *runRow) run() (job.Run, error) {
 		if err := json.Unmarshal(r.asked, &wish); err != nil {
 			return run, err
 		}
-		run.Env, run.Stop, run.First, run.Previous = wish.Env, wish.Stop, wish.First, wish.Previous
+		run.Env, run.Stop, run.Forced, run.First, run.Previous = wish.Env, wish.Stop, wish.Forced, wish.First, wish.Previous
 		run.Detail, run.Trimmed = wish.Detail, wish.Trimmed
 	}
 	if len(r.parents) == 0 {

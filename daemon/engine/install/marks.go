@@ -2,6 +2,8 @@ package install
 
 import (
 	"maps"
+	"path"
+	"slices"
 	"time"
 
 	"github.com/cronring/cronring/crontab"
@@ -68,9 +70,43 @@ func (m *Memory) rename(jobs *catalog.Catalog) {
 // their users were not known then. A nil Awaited keeps nothing.
 type Awaited struct {
 	*Memory
-	Crontabs map[string]bool
-	Booted   bool // the host booted since the previous daemon
+	Crontabs map[string]bool // whether it may be loaded later; see event.Load
+	Booted   bool            // the host booted since the previous daemon
+	Live     []job.Run       // were live, of users whose crontabs may be loaded later
 }
+
+// TakeLive removes and returns the runs in Live whose users' crontabs are among crontabs.
+func (a *Awaited) TakeLive(crontabs []*crontab.File) (runs []job.Run) {
+	loaded := make(map[string]bool, len(crontabs))
+	for _, t := range crontabs {
+		if a.Crontabs[t.Name] {
+			loaded[t.Owner()] = true
+		}
+	}
+	for _, r := range a.Live {
+		if loaded[r.User] {
+			runs = append(runs, r)
+		}
+	}
+	a.Live = slices.DeleteFunc(a.Live, func(r job.Run) bool { return loaded[r.User] })
+	return runs
+}
+
+// Users returns the users whose crontabs may be loaded later.
+func (a *Awaited) Users() map[string]bool {
+	users := map[string]bool{}
+	if a != nil {
+		for name, later := range a.Crontabs {
+			if later { // a user's crontab has the name of its user
+				users[path.Base(name)] = true
+			}
+		}
+	}
+	return users
+}
+
+// LastSeen returns when the earlier daemon was last alive.
+func (m *Memory) LastSeen() time.Time { return m.lastSeen }
 
 // Forget drops the state of jobs that the first Load installed. A crontab whose user was
 // deleted may be awaited forever, so the state should be small.

@@ -23,7 +23,6 @@ type Run struct {
 	Gate         Gate            // the gate that it has reached
 	Cause        job.Reason      // why it starts, once it has passed them all
 	CauseDetail  string          // details of cause: numbers and names
-	Forced       bool            // --force was used
 	Checking     bool            // the command of if= is running, or its conditions are being measured
 	Unmet        string          // the options of the conditions that did not hold when it last began to wait for others
 	Await        *join.Parents   // state of the parents that it waits for; nil: it does not wait for any
