@@ -17,7 +17,7 @@
 //	      8 fire           agenda and delay= -> due occurrences -> decideDue
 //	      9 fill           backfills; dispatch again
 //	     10 preempt        stops preemptible runs whose slots a run with preempt needs
-//	      startNext, in 2, after 5 and before 10: the next in the queue of a job that lost a run
+//	      startNext, in 2, after 5 and before 10: the next in the queue of a job that lost a run, and the next if=
 //
 //	occurrence  of the clock, a period, a boot, on=, a request, a backfill or the ring (Due -> Permit; or Deny -> skip)
 //	     |
@@ -38,7 +38,7 @@
 // package gate; period.go has the stamps of periods, delay.go plans what delay= starts, and
 // events.go starts the jobs of other events in on=. Now it passes the gates of a run one
 // after the other (gates.go): the conditions of the host (load=, need-memory= and others), the
-// command of if=, the jobs in after= (depend.go), slots and the fencing token.
+// command of if= (check.go), the jobs in after= (depend.go), slots and the fencing token.
 // finish.go handles its end and its stop: stamp, verdict, and in conclude.go the next
 // attempt, the summary with the breaker, the notifications (notice.go), and the jobs that
 // wait for it or start on it (follow in depend.go). A dead letter that is run again
@@ -144,4 +144,5 @@
 //  38. A job with delay= starts by itself no sooner than that after its last run was over,
 //     and never while a run of it is live. If none is live, its next occurrence is planned,
 //     no later than delay= from now (in steps of agenda.DelayStep), or when its hours begin.
+//  39. At most max-running-per-user commands of if= of a user run at once.
 package engine

@@ -90,6 +90,8 @@ type Engine struct {
 	summaries   map[job.Owned]job.Summary
 	slots       *slots.Queue
 	dispatching dispatchState
+	checks      map[string]*checks // by user
+	checkers    []string           // users of whom a check has ended since startNext
 	fills       backfill.Active
 	node        string
 	labels      map[string]string
@@ -135,6 +137,7 @@ func New(s State) *Engine {
 		jobs:      &catalog.Catalog{},
 		live:      map[job.RunID]*live.Run{},
 		byJob:     map[job.ID][]*live.Run{},
+		checks:    map[string]*checks{},
 		stalled:   live.Unstarted{},
 		ring:      newRing(),
 		slots:     &slots.Queue{},

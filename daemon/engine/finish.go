@@ -75,13 +75,19 @@ func (e *Engine) observedAt(at time.Time) time.Time {
 }
 
 // startNext starts the next queued run of each job that had a run removed since the last
-// call. Every run that ends or is dropped goes through remove, which notes its job, so no
-// queue is forgotten.
+// call, and checks the next runs of users of whom a check has ended. Every run that ends or
+// is dropped goes through remove, which notes its job, so no queue is forgotten.
 func (e *Engine) startNext() {
-	for len(e.freed) > 0 {
-		id := e.freed[0]
-		e.freed = e.freed[1:]
-		e.startNextOf(id)
+	for len(e.freed)+len(e.checkers) > 0 {
+		if len(e.freed) > 0 {
+			id := e.freed[0]
+			e.freed = e.freed[1:]
+			e.startNextOf(id)
+			continue
+		}
+		user := e.checkers[0]
+		e.checkers = e.checkers[1:]
+		e.nextChecks(user)
 	}
 }
 

@@ -190,43 +190,6 @@ func (e *Engine) measured(ev event.Measured) {
 	}
 }
 
-// check is the gate of if=: the exit status of a command decides whether an occurrence
-// runs. Forced runs and further attempts skip it.
-func (e *Engine) check(r *live.Run) (passes bool) {
-	if r.Options.If == "" || r.Forced {
-		return true
-	}
-	r.NotBefore = e.now.Wall
-	e.wait(r, job.WaitsOnCheck, "")
-	r.Checking = true
-	e.emit(effect.Check{Start: e.starting(r), Command: r.Options.If})
-	return false
-}
-
-// checked handles the result of the command. If the command could not be run or was
-// killed, the run is skipped.
-func (e *Engine) checked(ev event.Checked) {
-	r := e.live[ev.Run]
-	if r == nil || !r.Checking {
-		return
-	}
-	r.Checking = false
-	if !ev.Outcome.OK() {
-		r.Verdict = job.VerdictSkip
-		e.dropFor(r, job.CheckRefused, ev.Outcome.String())
-		return
-	}
-	r.Gate = live.GateCheck + 1
-	e.goOn(r, job.RanAfterCheck)
-}
-
-// unask kills the command of if= for a run that is dropped while the command runs.
-func (e *Engine) unask(r *live.Run) {
-	if r.Checking && r.Gate == live.GateCheck {
-		e.emit(effect.Kill{Run: r.ID, Signal: syscall.SIGKILL})
-	}
-}
-
 // A run takes a slot before it starts; see package slots. A forced run does not wait for
 // one. The exception is a user other than root who already has as many runs as
 // max-running-per-user allows: users cannot exceed their own limit.

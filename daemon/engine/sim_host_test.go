@@ -67,8 +67,8 @@ type simHost struct {
 	labels    map[string]string
 	ring      event.RingMode
 
-	checking map[job.RunID]bool // commands of if= that are running
-	measured map[job.RunID]bool // runs whose conditions are being measured
+	checking map[job.RunID]string // commands of if= that are running, with their users
+	measured map[job.RunID]bool   // runs whose conditions are being measured
 	running  map[job.RunID]process
 	stopping map[job.RunID]job.Reason // hand-over from the last daemon to the next one
 	adopted  bool                     // the next daemon finds the processes again
@@ -80,7 +80,7 @@ type simHost struct {
 func newSimHost(t testing.TB, at time.Time, zone *time.Location) *simHost {
 	return &simHost{
 		t: t, node: "box.example.org", now: job.Moment{Wall: at.UTC(), Up: time.Hour}, zone: zone, seed: 1,
-		store: memorystore.New(), running: map[job.RunID]process{}, checking: map[job.RunID]bool{}, measured: map[job.RunID]bool{},
+		store: memorystore.New(), running: map[job.RunID]process{}, checking: map[job.RunID]string{}, measured: map[job.RunID]bool{},
 	}
 }
 
@@ -175,7 +175,7 @@ func (h *simHost) start() {
 	}
 	h.engine, h.members = New(s), claims.New()
 	h.engine.Pace(max(h.pace, 1))
-	h.owed, h.checking, h.measured = nil, map[job.RunID]bool{}, map[job.RunID]bool{}
+	h.owed, h.checking, h.measured = nil, map[job.RunID]string{}, map[job.RunID]bool{}
 	h.booted = false
 	h.step(h.load())
 }
@@ -242,11 +242,11 @@ func (h *simHost) step(events ...event.Event) []effect.Effect {
 			h.running[e.Run.ID] = process{e.Job.ID, h.now.Up}
 			h.owed = append(h.owed, event.Started{Run: e.Run.ID, PID: 1000 + int(e.Run.ID)})
 		case effect.Check:
-			h.checking[e.Run.ID] = true
+			h.noteCheck(e.Run)
 		case effect.Measure:
 			h.measured[e.Run] = true
 		case effect.Kill:
-			if h.checking[e.Run] {
+			if _, ok := h.checking[e.Run]; ok {
 				h.answer(e.Run, job.Outcome{Kind: job.Signalled, Signal: 9})
 			}
 			if _, ok := h.running[e.Run]; ok && e.Signal == 9 {
@@ -258,6 +258,20 @@ func (h *simHost) step(events ...event.Event) []effect.Effect {
 		h.check(h, effects)
 	}
 	return effects
+}
+
+// noteCheck notes that the command of if= begins, and checks invariant 39.
+func (h *simHost) noteCheck(r job.Run) {
+	n := 0
+	for _, user := range h.checking {
+		if user == r.User {
+			n++
+		}
+	}
+	if most := h.engine.slots.Limits.PerUser(r.User); most > 0 && n >= most {
+		h.t.Errorf("invariant 39: run %d of %s is checked beside %d others of %s", r.ID, r.Job, n, r.User)
+	}
+	h.checking[r.ID] = r.User
 }
 
 // settle passes the results of effects to the engine.
