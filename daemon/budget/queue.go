@@ -61,6 +61,20 @@ func (q *Queue[T]) TakeMost() (item T, ok bool) {
 	return item, true
 }
 
+// DeleteFunc removes the items for which del returns true.
+func (q *Queue[T]) DeleteFunc(del func(T) bool) {
+	q.users = slices.DeleteFunc(q.users, func(user string) bool {
+		before := len(q.of[user])
+		kept := slices.DeleteFunc(q.of[user], del)
+		q.of[user] = kept
+		q.n -= before - len(kept)
+		if len(kept) == 0 {
+			delete(q.of, user)
+		}
+		return len(kept) == 0
+	})
+}
+
 func (q *Queue[T]) take(user string) (item T) {
 	items := q.of[user]
 	item, items[0] = items[0], item // let the memory go

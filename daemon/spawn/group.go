@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/cronring/cronring/daemon/budget"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn/handed"
 )
@@ -17,9 +18,9 @@ const prepareCallers = 2
 // preparing is the runs whose groups are being made. It is guarded by
 // Spawner.mu.
 type preparing struct {
-	all     map[*child]bool // true: a pause waits for it
-	waiting []*child        // of all, those that no goroutine works on yet
-	busy    int             // goroutines
+	all     map[*child]bool          // true: a pause waits for it
+	waiting budget.RootFirst[*child] // of all, those that no goroutine works on yet
+	busy    int                      // goroutines
 }
 
 // made is the result of making a group, and of reading credentials.
@@ -46,7 +47,7 @@ func (s *Spawner) prepare(ctx context.Context, c *child) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.groups.all[c] = true
-	s.groups.waiting = append(s.groups.waiting, c)
+	s.groups.waiting.Put(c.user, c)
 	if s.groups.busy < prepareCallers {
 		s.groups.busy++
 		s.tasks.Go(func() { s.prepareAll(ctx) })
@@ -78,8 +79,7 @@ func (c *child) groupName() string {
 func (s *Spawner) nextToPrepare() (c *child, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for len(s.groups.waiting) > 0 {
-		c, s.groups.waiting = s.groups.waiting[0], s.groups.waiting[1:]
+	for c, ok = s.groups.waiting.Take(); ok; c, ok = s.groups.waiting.Take() {
 		if s.groups.all[c] {
 			return c, true
 		}
@@ -95,7 +95,7 @@ func (s *Spawner) prepared(c *child, m made) {
 	delete(s.groups.all, c)
 	if wanted {
 		c.made, c.secrets = &m, m.secrets
-		s.queue = append(s.queue, c)
+		s.queue.Put(c.user, c)
 	}
 	s.mu.Unlock()
 	if !wanted {

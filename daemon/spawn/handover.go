@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"syscall"
@@ -116,7 +115,7 @@ func (s *Spawner) quiet() (h *pauseRequest, cancelled []*child) {
 	s.killChecks(true)
 	for c := range s.groups.all { // their groups come too late
 		delete(s.groups.all, c)
-		s.queue = append(s.queue, c)
+		s.queue.Put(c.user, c)
 	}
 	isCancelled := func(c *child) bool {
 		if c.kill != 0 {
@@ -124,7 +123,7 @@ func (s *Spawner) quiet() (h *pauseRequest, cancelled []*child) {
 		}
 		return c.kill != 0
 	}
-	s.queue = slices.DeleteFunc(s.queue, isCancelled)
+	s.queue.DeleteFunc(isCancelled)
 	for name, waiting := range s.ask.waiting {
 		s.ask.waiting[name] = slices.DeleteFunc(waiting, isCancelled)
 	}
@@ -146,11 +145,9 @@ func (s *Spawner) waitingStarts() []effect.Start {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var starts []effect.Start
-	for _, children := range append(slices.Collect(maps.Values(s.ask.waiting)), s.queue) {
-		for _, c := range children {
-			if !c.check {
-				starts = append(starts, *c.start)
-			}
+	for _, c := range s.living {
+		if !c.check && !c.hasBegun() {
+			starts = append(starts, *c.start)
 		}
 	}
 	slices.SortFunc(starts, func(a, b effect.Start) int { return cmp.Compare(a.Run.ID, b.Run.ID) })
@@ -196,7 +193,7 @@ func (s *Spawner) Handover() []handed.Run {
 func (s *Spawner) begunRuns() map[*child]*handed.Run {
 	all := make(map[*child]*handed.Run)
 	for _, c := range s.living {
-		if !c.check && (c.pid != 0 || c.session || c.foreign) {
+		if !c.check && c.hasBegun() {
 			all[c] = describe(c)
 		}
 	}
@@ -224,6 +221,9 @@ func (s *Spawner) begunRuns() map[*child]*handed.Run {
 	}
 	return all
 }
+
+// hasBegun reports whether a living run may have a process.
+func (c *child) hasBegun() bool { return c.pid != 0 || c.session || c.foreign }
 
 // describe leaves out the descriptors that the pump has.
 func describe(c *child) *handed.Run {

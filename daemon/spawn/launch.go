@@ -331,7 +331,7 @@ func (s *Spawner) deliver(name string, f lookup) {
 	s.mu.Lock()
 	for _, c := range s.ask.waiting[name] {
 		c.found = &f
-		s.queue = append(s.queue, c)
+		s.queue.Put(c.user, c)
 	}
 	delete(s.ask.waiting, name)
 	s.mu.Unlock()

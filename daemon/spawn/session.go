@@ -151,7 +151,7 @@ func (s *Spawner) sessionBegan(c *child, io pipe.Stdio, pid int, note string, er
 		c.pid = pid
 		c.open = io.Ours.Count()
 	case errHeld:
-		s.queue = append(s.queue, c)
+		s.queue.Put(c.user, c)
 	}
 	kill := c.kill
 	s.mu.Unlock()

@@ -53,8 +53,8 @@ type Spawner struct {
 	beginning sync.Mutex // held while Options.Began is called; guards child.begun
 
 	mu        sync.Mutex
-	queue     []*child                 // passed to Start and not yet begun, oldest first
-	tools     []*child                 // the same for programs of the daemon's
+	queue     budget.RootFirst[*child] // passed to Start and not yet begun
+	tools     budget.RootFirst[*child] // the same for programs of the daemon's
 	acts      []func()                 // for the hand to call, before it begins runs
 	living    map[job.RunID]*child     // queued, or with a process not yet reaped
 	byPID     map[int]*child           // with a process of ours not yet reaped
@@ -191,7 +191,7 @@ func (s *Spawner) newChild(start *effect.Start) *child {
 
 func (s *Spawner) take(c *child) {
 	s.mu.Lock()
-	s.queue = append(s.queue, c)
+	s.queue.Put(c.user, c)
 	s.living[c.run] = c
 	s.owed++
 	s.mu.Unlock()
@@ -375,29 +375,20 @@ func (s *Spawner) beginSome(begin func(*child)) bool {
 	return true
 }
 
-// next prefers the programs of the daemon's, as runs may wait for them.
+// next prefers the programs of the daemon's, as runs may wait for them, but none of another user
+// precedes root's runs.
 func (s *Spawner) next() *child {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.hold != nil {
 		return nil
 	}
-	if c := take(&s.tools); c != nil {
-		return c
+	for _, take := range []func() (*child, bool){s.tools.TakeRoot, s.queue.TakeRoot, s.tools.Take, s.queue.Take} {
+		if c, ok := take(); ok {
+			return c
+		}
 	}
-	return take(&s.queue)
-}
-
-func take(queue *[]*child) *child {
-	q := *queue
-	if len(q) == 0 {
-		*queue = nil // let the memory of a great burst go
-		return nil
-	}
-	c := q[0]
-	q[0] = nil
-	*queue = q[1:]
-	return c
+	return nil
 }
 
 var (
@@ -411,7 +402,7 @@ func (s *Spawner) refuse(c *child) { s.abandon(c, errStopping) }
 func (s *Spawner) close() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.closed = !s.awaitsRun() && !s.toolRuns() && len(s.tools) == 0 && len(s.acts) == 0
+	s.closed = !s.awaitsRun() && !s.toolRuns() && s.tools.Len() == 0 && len(s.acts) == 0
 	return s.closed
 }
 
@@ -420,10 +411,10 @@ func (s *Spawner) shut() {
 	s.mu.Lock()
 	s.closed = true
 	tools := s.tools
-	s.tools = nil
+	s.tools = budget.RootFirst[*child]{}
 	held := s.hold
 	s.mu.Unlock()
-	for _, c := range tools {
+	for c, ok := tools.Take(); ok; c, ok = tools.Take() {
 		s.abandon(c, errStopping)
 	}
 	if held != nil {

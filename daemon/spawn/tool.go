@@ -9,10 +9,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 
 	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/budget"
 	"github.com/cronring/cronring/daemon/descriptor"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn/command"
@@ -147,10 +149,19 @@ func (s *Spawner) submit(c *child) error {
 	case s.hanging(c.tool.command.Cred) >= maxHanging:
 		return errHanging
 	}
-	s.tools = append(s.tools, c)
+	s.tools.Put(c.tool.queueUser(), c)
 	s.busy[c] = true
 	s.nudge()
 	return nil
+}
+
+// queueUser returns the user whose turn in the queue a program takes.
+func (t *toolRun) queueUser() string {
+	cred := t.command.Cred
+	if cred == nil || cred.Uid == 0 {
+		return budget.Root
+	}
+	return strconv.FormatUint(uint64(cred.Uid), 10)
 }
 
 // hanging counts the programs of a user that were killed and have not ended. Spawner.mu is held.
