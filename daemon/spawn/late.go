@@ -23,6 +23,7 @@ type tail struct {
 
 const (
 	lateSlow = "background processes of this run hold its output open, but too many pipes are open already: they are read slowly"
+	lateShut = "background processes of this run hold its output open, but too many earlier runs of the user have such processes: the output is closed"
 	lateFull = "further output of background processes of this run is not kept"
 )
 
@@ -32,6 +33,11 @@ const (
 	slowTick  = time.Second
 	slowBatch = 256
 )
+
+// maxSlow limits the tails without descriptors of all users, and as many of root. Each keeps files
+// in Options.Runs for as long as a process holds its pipes open, also if their names are removed. So
+// a user with too many gets no more runs whose pipes have names.
+const maxSlow = 2000
 
 // tailBudget returns how many descriptors tails can take. Runs need the others.
 func tailBudget(pipes int64) *budget.Budget { return budget.New(pipes/4, pipes/4) }
@@ -55,8 +61,13 @@ func (p *pump) leaveOpen(c *child) bool {
 		return false
 	}
 	left := &tail{left: max(c.limit, minRoom), slow: !p.s.tails.Take(c.user, int64(len(c.pipes)))}
-	if left.slow {
+	switch {
+	case left.slow && !c.named:
+		p.s.note(c, lateShut)
+		return false
+	case left.slow:
 		p.s.note(c, lateSlow)
+		p.s.slow.Add(c.user, 1)
 	}
 	p.s.report(c, left)
 	if left.slow {
@@ -237,7 +248,9 @@ func (s *Spawner) sendLate(c *child, last bool) {
 // endTail is called when the last process has closed the output of a run.
 func (s *Spawner) endTail(c *child) {
 	s.endLog(c)
-	if !c.tail.slow {
+	if c.tail.slow {
+		s.slow.Return(c.user, 1)
+	} else {
 		s.tails.Return(c.user, int64(len(c.pipes)))
 	}
 	s.forgetNames(c)
