@@ -9,6 +9,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/journal"
 	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/daemon/store/audit"
 )
@@ -25,7 +26,7 @@ func (d *shared) Audit(ctx context.Context, actions []job.Action) {
 		return
 	}
 	for _, a := range actions {
-		d.log.Warn("an action is not in the audit log", "error", err, "who", a.Who, "from", a.From, "what", a.What, "subject", a.Subject)
+		d.log.Warn("an action is not in the audit log", "error", err, journal.UserKey, a.Who, "from", a.From, "what", a.What, "subject", a.Subject)
 	}
 }
 

@@ -236,7 +236,7 @@ func (d *shared) server() *server.Server {
 
 // noteCrontab writes what crontab(1) does into cron's log.
 func (d *shared) noteCrontab(pid int, who, word, text string) {
-	d.logWriter.Cron(journal.CronLine{From: journal.Crontab, PID: pid, Who: who, Word: word, Text: text})
+	d.logWriter.Cron(who, journal.CronLine{From: journal.Crontab, PID: pid, Who: who, Word: word, Text: text})
 }
 
 // accountName returns the name of a user on the socket.

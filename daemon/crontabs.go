@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"runtime/debug"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/barred"
+	"github.com/cronring/cronring/daemon/budget"
 	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/journal"
@@ -171,7 +173,7 @@ func (d *shared) findBarredUsers(ctx context.Context, crontabs []*crontab.File) 
 		if bar.Reason == job.NoUser {
 			text = "getpwnam() failed - user unknown" // cronie's words, once instead of at each start
 		}
-		d.logWriter.Cron(journal.CronLine{Who: user, Word: "ERROR", Text: text})
+		d.logWriter.Cron(user, journal.CronLine{Who: user, Word: "ERROR", Text: text})
 	}
 	return barred, changed
 }
@@ -242,21 +244,25 @@ func (d *shared) announce(s spool.Snapshot) {
 	}
 	var sum loadSummary
 	for _, c := range s.Changes {
+		user, log := budget.Root, d.log
+		if name, ok := d.crontabs.paths.IsUserCrontab(c.Path); ok {
+			user, log = name, d.log.With(journal.UserKey, name)
+		}
 		if c.Log != "" {
-			d.logWriter.Cron(journal.CronLine{Text: c.Log})
+			d.logWriter.Cron(user, journal.CronLine{Text: c.Log})
 		}
 		for _, text := range c.Errors {
-			d.logWriter.Cron(journal.CronLine{Who: c.Who, Word: "ERROR", Text: text})
+			d.logWriter.Cron(user, journal.CronLine{Who: c.Who, Word: "ERROR", Text: text})
 		}
 		n, loaded := entries[c.Path]
 		switch r := c.Refusal; {
 		case r != nil:
-			d.log.Error("a crontab is not read", "crontab", r.Path, "why", r.Why, "fix", r.Fix, "kept", r.Kept, journal.IDKey, journal.RefusedID)
+			log.Error("a crontab is not read", "crontab", r.Path, "why", r.Why, "fix", r.Fix, "kept", r.Kept, journal.IDKey, journal.RefusedID)
 		case c.Kind == spool.Gone:
 			sum.add(c.Path)
 			sum.gone++
 		case loaded:
-			d.warnOfErrors(c.Diagnostics)
+			warnOfErrors(log, c.Diagnostics)
 			sum.add(c.Path)
 			sum.entries += n
 		}
@@ -295,7 +301,7 @@ const maxWarnings = 100
 
 // warnOfErrors logs which lines are ignored, which options have no effect, and
 // what to write instead.
-func (d *shared) warnOfErrors(diagnostics []crontab.Diagnostic) {
+func warnOfErrors(log *slog.Logger, diagnostics []crontab.Diagnostic) {
 	n := 0
 	for _, r := range diagnostics {
 		if r.Severity == crontab.Error {
@@ -311,7 +317,7 @@ func (d *shared) warnOfErrors(diagnostics []crontab.Diagnostic) {
 			case r.Code == crontab.CodeLimit:
 				what = "the rest of the crontab is not loaded"
 			}
-			d.log.Warn(what, "at", r.Error(), "code", r.Code, "fix", r.Fix)
+			log.Warn(what, "at", r.Error(), "code", r.Code, "fix", r.Fix)
 		}
 	}
 }

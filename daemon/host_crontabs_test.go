@@ -372,11 +372,30 @@ func TestHostFollowsItsZone(t *testing.T) {
 	}
 }
 
+// TestEntriesAboutAUsersCrontabNameTheUser: they wait for the log within the share of that user.
+func TestEntriesAboutAUsersCrontabNameTheUser(t *testing.T) {
+	t.Parallel()
+	h := newTestHost(t)
+	h.userCrontab("ann", 61001, "61 * * * * true\n")
+	h.userCrontab("bob", 61002, "* * * * * true\n")
+	if err := os.Chmod(h.path("var/spool/cron/crontabs/bob"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	h.write("etc/crontab", "61 * * * * root true\n")
+	h.launch()
+	if line := h.said("line left out", "etc/crontab"); strings.Contains(line, "user=") {
+		t.Errorf("an entry about root's crontab takes the share of a user: %s", line)
+	}
+	h.said("line left out", "ann:1", "user=ann")
+	h.said("a crontab is not read", "user=bob")
+	h.stop()
+}
+
 // TestErrorsOfCrontabsAreLogged: each message matches what the error does.
 func TestErrorsOfCrontabsAreLogged(t *testing.T) {
 	_, diagnostics := crontab.Parse("tab", lex.ByteOrderMark+"61 * * * * a\n#@ retries=3\n0 * * * * a\n0 * * * * b\n", crontab.Config{MaxEntries: 1})
 	var log bytes.Buffer
-	(&shared{log: slog.New(slog.NewTextHandler(&log, nil))}).warnOfErrors(diagnostics)
+	warnOfErrors(slog.New(slog.NewTextHandler(&log, nil)), diagnostics)
 	var got []string
 	for line := range strings.Lines(log.String()) {
 		_, line, _ = strings.Cut(line, ` msg="`)

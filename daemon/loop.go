@@ -136,7 +136,7 @@ func (l *loop) run(ctx context.Context, early []event.Event) (departure, error) 
 	}
 	l.step(first)
 	close(l.loaded)
-	l.logWriter.Cron(l.options.words().Up(l.options.Version)...)
+	l.logWriter.Cron(budget.Root, l.options.words().Up(l.options.Version)...)
 	l.log.Info("ready", "jobs", l.view.Load().Len(), "socket", l.options.Socket)
 	l.reportNoMail()
 	l.manager.Ready(l.statusLine())
@@ -225,7 +225,7 @@ func (l *loop) run(ctx context.Context, early []event.Event) (departure, error) 
 		}
 	}
 	if l.leaving != renewal {
-		l.logWriter.Cron(l.options.words().Down()...)
+		l.logWriter.Cron(budget.Root, l.options.words().Down()...)
 	}
 	l.recorder.Retry() // in any case: this is the last chance
 	l.step(inbox{}, job.Record{At: l.clock.Now().Wall, Kind: job.Down})

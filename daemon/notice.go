@@ -39,7 +39,7 @@ func (d *shared) openMail() {
 		Dir: filepath.Join(d.options.State, "mail"), Config: d.options.mailConfig, JobPath: d.options.jobPath(),
 		Accounts: d.accounts, Exec: d.spawner.Exec, Away: d.isAway, Log: d.log,
 		CronLog: func(line mail.Line) {
-			d.logWriter.Cron(journal.CronLine{From: journal.Child, Who: line.Who, Word: line.Word, Text: line.Text})
+			d.logWriter.Cron(line.Who, journal.CronLine{From: journal.Child, Who: line.Who, Word: line.Word, Text: line.Text})
 		},
 	})
 }
@@ -118,7 +118,7 @@ func (d *shared) isOdd(n *job.Notice) bool {
 
 func (d *shared) send(n job.Notice, output string) {
 	attrs := []slog.Attr{
-		slog.String("on", string(n.On)), slog.String("job", string(n.Job)), slog.String("user", n.User),
+		slog.String("on", string(n.On)), slog.String("job", string(n.Job)), slog.String(journal.UserKey, n.User),
 		slog.String(journal.IDKey, journal.NoticeID),
 	}
 	if n.Run != nil {

@@ -164,7 +164,7 @@ func (d *shared) execTool(ctx context.Context, argv ...string) (stdout []byte, s
 // bootsNow reports whether this is the first start of any cron since the host booted.
 func (d *shared) bootsNow(first bool) bool {
 	first = first && !othercron.BootIsMarked(d.options.Root)
-	d.logWriter.Cron(d.options.words().Reboot(first))
+	d.logWriter.Cron(budget.Root, d.options.words().Reboot(first))
 	return first
 }
 

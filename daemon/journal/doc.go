@@ -45,6 +45,10 @@ package journal
 // It is for machines only.
 const IDKey = "MESSAGE_ID"
 
+// UserKey is the attribute with the user that an entry of the daemon's own log is about. The entry
+// waits for the log within the share of that user.
+const UserKey = "user"
+
 // The MESSAGE_IDs, one for each kind of entry.
 const (
 	StartedID = "96081cf748e7461f9229a3a0a8638837" // a run has started

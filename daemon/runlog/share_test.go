@@ -18,6 +18,8 @@ func TestFloodLeavesRoomForOthers(t *testing.T) {
 	}
 	for range 2 * maxRecords {
 		v.Record(&job.Record{Kind: job.Started, Job: "flood", Run: &job.Run{ID: 1, User: "ann"}})
+		v.Cron("ann", journal.CronLine{From: journal.Crontab, Who: "ann", Word: "LIST", Text: "ann"})
+		v.Log(&journal.Entry{Message: "line left out", Attrs: []journal.Attr{{Key: journal.UserKey, Value: "ann"}}})
 	}
 	if v.Ready("ann") {
 		t.Error("ann's jobs are read although there is no room for what they print")

@@ -54,7 +54,7 @@ type early struct {
 }
 
 // Limits: a line without end is cut. What waits for a log that takes it slowly is
-// limited for each user; the daemon's own entries count as root's. A user whose
+// limited for each user; entries that are not about a user count as root's. A user whose
 // share is used up has his jobs wait when they print (see ready), or loses
 // entries, and never holds up the loop or other users.
 const (
@@ -211,17 +211,28 @@ func (v *Writer) Record(r *job.Record) {
 	}
 }
 
-// Cron writes lines of cron's own log, in order with the records. It skips empty ones.
-func (v *Writer) Cron(lines ...journal.CronLine) {
+// Cron writes lines of cron's own log, in order with the records, within the share of a user. It skips
+// empty ones.
+func (v *Writer) Cron(user string, lines ...journal.CronLine) {
 	for i := range lines {
 		if lines[i].Word+lines[i].Text != "" {
-			v.add(&lines[i], budget.Root, 0)
+			v.add(&lines[i], user, 0)
 		}
 	}
 }
 
 // Log writes an entry of the daemon's log. It can be called from any goroutine.
-func (v *Writer) Log(e *journal.Entry) { v.add(e, budget.Root, 0) }
+func (v *Writer) Log(e *journal.Entry) { v.add(e, userOf(e), 0) }
+
+// userOf returns the user whose share an entry takes.
+func userOf(e *journal.Entry) string {
+	for _, a := range e.Attrs {
+		if a.Key == journal.UserKey && a.Value != "" {
+			return a.Value
+		}
+	}
+	return budget.Root
+}
 
 // ownerOf returns the user whose share a record takes.
 func ownerOf(r *job.Record) string {

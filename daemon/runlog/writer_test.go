@@ -137,7 +137,7 @@ func TestRunsAreKnownUntilTheyEnd(t *testing.T) {
 	v.BeginAnacron(&job.Run{ID: 2, Job: "j"}, j, "cron.daily")
 	v.Chunk(piece(1, job.Stdout, "early\n"))
 	v.Record(&job.Record{At: noon, Kind: job.Started, Job: "j", Run: &job.Run{ID: 1, PID: 4711}})
-	v.Cron(journal.CronLine{Word: "RELOAD"}, journal.CronLine{})
+	v.Cron("root", journal.CronLine{Word: "RELOAD"}, journal.CronLine{})
 	v.Chunk(piece(1, job.Stdout, "begun"))
 	v.Log(&journal.Entry{Message: "ready"})
 	v.Record(&job.Record{At: noon, Kind: job.Ended, Job: "j", Run: &job.Run{ID: 1}})

@@ -84,6 +84,7 @@ type Editor struct {
 	mu       sync.Mutex
 	large    largeLimit
 	changes  changeLimiters
+	notes    noteLimiter
 	reloads  sharedReload
 }
 
@@ -165,7 +166,7 @@ func (ed *Editor) admit(ctx context.Context, c *call.Call, target string) error 
 	if !ok {
 		return err
 	}
-	ed.note(ctx, c, "AUTH", "crontab command not allowed")
+	ed.noteAccess(ctx, c, "AUTH", "crontab command not allowed")
 	e := &api.Error{
 		Kind: api.NotAllowed, What: "You (" + c.Peer.Name + ") are not allowed to use this program (crontab)",
 		Why: barred.Why, Fix: "See crontab(1) for more information",
@@ -182,6 +183,20 @@ func (ed *Editor) note(ctx context.Context, c *call.Call, word, text string) {
 		return
 	}
 	ed.Note(call.PIDOf(ctx), c.Peer.String(), word, text)
+}
+
+// noteAccess is note for a request that changes nothing, which a user can repeat as often as it
+// likes.
+func (ed *Editor) noteAccess(ctx context.Context, c *call.Call, word, text string) {
+	if !c.Peer.Admin {
+		switch n := ed.notes.count(c.Peer, c.Now); {
+		case n == maxNotes+1:
+			word, text = "INFO", "further LIST, EDIT and AUTH lines of this minute are left out"
+		case n > maxNotes:
+			return
+		}
+	}
+	ed.note(ctx, c, word, text)
 }
 
 // Own returns the path of the peer's own crontab; "" if it has none here.

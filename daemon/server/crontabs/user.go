@@ -37,7 +37,7 @@ func (ed *Editor) Show(ctx context.Context, c *call.Call) error {
 	if edit {
 		word = "BEGIN EDIT"
 	}
-	ed.note(ctx, c, word, p.who.Name)
+	ed.noteAccess(ctx, c, word, p.who.Name)
 	leave, err := ed.large.enter(ctx, c, sizeOf(p.path))
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func (ed *Editor) EndEdit(ctx context.Context, c *call.Call) error {
 	if err != nil {
 		return err
 	}
-	ed.note(ctx, c, "END EDIT", p.who.Name)
+	ed.noteAccess(ctx, c, "END EDIT", p.who.Name)
 	return c.Answer(api.Crontab{V: api.Version, User: p.who.Name})
 }
 

@@ -5,12 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -295,4 +297,40 @@ type fullHistory struct{ readable }
 
 func (fullHistory) SaveRevision(context.Context, revision.Revision) (int64, error) {
 	return 0, unix.ENOSPC
+}
+
+// TestLogLinesOfAUserAreLimited: a user who lists the crontab in a loop neither fills the log, nor hides
+// lines of others, nor hides changes.
+func TestLogLinesOfAUserAreLimited(t *testing.T) {
+	h := newHost(t)
+	ed := h.editor()
+	list := func(uid uint32, query string) {
+		t.Helper()
+		if status, text := h.walk(t.Context(), ed, uid, "GET", "/v1/crontab?"+query, ""); status != http.StatusOK {
+			t.Fatalf("GET crontab: %s", text)
+		}
+	}
+	for range 2 * maxNotes {
+		list(annUID, "")
+		list(annUID, "edit=true")
+		list(0, "user=ann")
+	}
+	list(bobUID, "")
+	if status, text := h.walk(t.Context(), ed, annUID, "POST", "/v1/crontab/install", `{"file":"-","text":""}`); status != http.StatusOK {
+		t.Fatalf("install: %s", text)
+	}
+	h.now = h.now.Add(time.Minute)
+	list(annUID, "")
+	got := map[string]int{}
+	for line := range strings.SplitSeq(h.lines(), "\n") {
+		got[line]++
+	}
+	want := map[string]int{
+		"0 (ann) LIST (ann)": maxNotes/2 + 1, "0 (ann) BEGIN EDIT (ann)": maxNotes / 2,
+		"0 (ann) INFO (further LIST, EDIT and AUTH lines of this minute are left out)": 1,
+		"0 (ann) REPLACE (ann)": 1, "0 (root) LIST (ann)": 2 * maxNotes, "0 (bob) LIST (bob)": 1,
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
 }
