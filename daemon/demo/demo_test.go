@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
@@ -44,6 +45,7 @@ func TestServe(t *testing.T) {
 	if ring.Jobs == 0 || owned != ring.Jobs {
 		t.Errorf("the members own %d of %d jobs, want all", owned, ring.Jobs)
 	}
+	checkDay(t, client, status)
 	checkRingJobs(t, client)
 	checkOutputs(t, client)
 	past, err := client.Past(t.Context(), []job.ID{"etl-orders", "pg-backup"}, 60)
@@ -66,6 +68,24 @@ func TestServe(t *testing.T) {
 	closeIn.Close()
 	if err := <-ended; err != nil {
 		t.Errorf("got the end %v", err)
+	}
+}
+
+// checkDay checks that the totals of the last 24 hours count the runs of that time.
+func checkDay(t *testing.T, client *api.Client, status api.Status) {
+	t.Helper()
+	day, err := client.History(t.Context(), api.Filter{Since: status.Now.Add(-24 * time.Hour), Limit: 10_000})
+	ok, failed := 0, 0
+	for _, r := range day.Runs {
+		switch {
+		case r.OK():
+			ok++
+		case r.Failed() && r.Verdict != job.VerdictRetry:
+			failed++
+		}
+	}
+	if d := status.Day; err != nil || d == nil || d.OK != ok || d.Failed != failed || d.LagP99 == 0 {
+		t.Errorf("got the totals %+v, error %v, want %d ok, %d failed, and a lag", d, err, ok, failed)
 	}
 }
 

@@ -106,7 +106,7 @@ func TestDecisionsStayWithTheUser(t *testing.T) {
 			if status != 200 {
 				t.Errorf("GET %s?%s: %d %s", path, query, status, text)
 			}
-			tells := strings.Contains(text, "ann-secret") || strings.Contains(text, `"kind":"skipped"`) || strings.Contains(text, `"skipped":5`)
+			tells := strings.Contains(text, "ann-secret") || strings.Contains(text, `"reason":"paused"`) || strings.Contains(text, `"kind":"skipped"`) || strings.Contains(text, `"skipped":5`)
 			if tells != give.reads {
 				t.Errorf("GET %s tells %s of ann's decisions: %t, want %t\n%s", path, give.user, tells, give.reads, text)
 			}

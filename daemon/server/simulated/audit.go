@@ -31,9 +31,13 @@ func (w *World) Actions(_ context.Context, f audit.Filter) ([]job.Action, error)
 	found := []job.Action{}
 	for _, a := range slices.Backward(w.Audited()) {
 		own := a.Owner == f.User || a.Share == audit.Share(f.UID) && a.Who == f.User
-		if (f.User == "" || own) && (f.Jobs == nil || slices.Contains(f.Jobs, job.ID(a.Subject))) && (f.What == "" || f.What == a.What) {
-			found = append(found, a)
+		switch {
+		case f.User != "" && !own, f.Jobs != nil && !slices.Contains(f.Jobs, job.ID(a.Subject)), f.What != "" && f.What != a.What,
+			f.Before != 0 && a.ID >= f.Before, !f.Since.IsZero() && a.At.Before(f.Since), !f.Until.IsZero() && !a.At.Before(f.Until):
+			continue
 		}
+		a.Share = ""
+		found = append(found, a)
 	}
 	return found[:min(len(found), cmp.Or(f.Limit, 100))], w.Broken
 }

@@ -59,9 +59,9 @@ type World struct {
 	summaries   map[string]job.Summary // by job and account
 	tap         func([]job.Record, []job.Summary)
 	lives       []store.Life
-	states      map[string]string // by job, account and key
-	ends        []event.Ended     // of played runs, to come
-	prints      []job.Chunk       // likewise
+	states      map[string]kept // by job, user and key
+	ends        []event.Ended   // of played runs, to come
+	prints      []job.Chunk     // likewise
 }
 
 // keptOutput limits the output of live runs that is kept for their followers, in bytes.
@@ -72,7 +72,7 @@ func New(now string) *World {
 	w := &World{
 		Hub: hub.New(budget.New(keptOutput, keptOutput)), engine: engine.New(engine.State{}), members: claims.New(), now: instant(now), up: time.Hour,
 		Machine:   api.Health{V: api.Version, Version: "1.2.3", PID: 77, Host: "db-01", Zone: "UTC"},
-		summaries: map[string]job.Summary{}, Chunks: map[job.RunID][]job.Chunk{},
+		summaries: map[string]job.Summary{}, states: map[string]kept{}, Chunks: map[job.RunID][]job.Chunk{},
 		Subscribed: make(chan struct{}, 1000),
 	}
 	w.lives = []store.Life{{Up: w.now}}
