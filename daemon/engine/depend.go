@@ -243,9 +243,7 @@ func (e *Engine) reconsider(r *live.Run) {
 	if !r.WaitsForParents() {
 		return
 	}
-	slot, _ := e.slotOf(r)
-	r.Options, r.Zone = e.jobs.Options(slot), e.jobs.Entry(slot).Zone().Location()
-	if r.Options.Held == "" && live.IsOf(r, e.jobs.Entry(slot).User()) && r.HasParents() {
+	if e.refresh(r) && r.Options.Held == "" && r.HasParents() {
 		tooLate := r.ParentsUntil > 0 && r.ParentsUntil <= e.now.Up // it is unknown whether the parents ended in time
 		if w := e.await(r); tooLate || w.Chance(r.Options.When) == join.Open {
 			r.Await = w

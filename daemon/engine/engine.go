@@ -274,7 +274,8 @@ func (e *Engine) sooner(wake time.Time, next func() (time.Duration, bool)) time.
 	return wake
 }
 
-// Idle reports that no live run has or needs a process.
+// Idle reports that no live run has a process or is about to get one. The command of if= does not
+// count.
 func (e *Engine) Idle() bool {
 	for _, r := range e.live {
 		if r.State == job.RunDecided || r.State == job.RunRunning {

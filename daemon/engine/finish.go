@@ -138,7 +138,7 @@ func (e *Engine) stop(r *live.Run, reason job.Reason) {
 	if r.StopReason == "" || reason == job.StopAsked || reason == job.Replaced && (r.StopReason.IsTimeLimit() || r.StopReason == job.Preempted) {
 		r.StopReason = reason
 	}
-	if r.State == job.RunRunning { // otherwise started checks r.stop
+	if r.State == job.RunRunning { // otherwise handleStarted does it
 		e.press(r)
 	}
 }

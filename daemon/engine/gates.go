@@ -108,6 +108,17 @@ func (e *Engine) locate(r *live.Run) {
 	}
 }
 
+// refresh gives a run the current options of its entry. It reports false if the job is not
+// installed any longer, or its name belongs to a job of another user by now.
+func (e *Engine) refresh(r *live.Run) bool {
+	slot, ok := e.slotOf(r)
+	if !ok || !live.IsOf(r, e.jobs.Entry(slot).User()) {
+		return false
+	}
+	r.Options, r.Zone = e.jobs.Options(slot), e.jobs.Entry(slot).Zone().Location()
+	return true
+}
+
 // goOn continues a run that was held back, after what it waited for has changed. It first
 // checks with the current options whether the job may run at all. If not, the run is
 // dropped.
@@ -355,12 +366,8 @@ const handedTime = 5 * time.Minute
 // does not try it again, and records it as failed if no other one takes it.
 func (e *Engine) handOverAgain(old job.Run) {
 	r := &live.Run{Run: old}
-	slot, ok := e.jobs.Find(old.Job)
-	if !ok || !live.IsOf(r, e.jobs.Entry(slot).User()) || e.now.Wall.Sub(old.Ended).Abs() > handedTime {
-		return
-	}
-	r.Options, r.Zone = e.jobs.Options(slot), e.jobs.Entry(slot).Zone().Location()
-	if e.isShared(r) {
+	e.locate(r)
+	if e.refresh(r) && e.isShared(r) && e.now.Wall.Sub(old.Ended).Abs() <= handedTime {
 		e.handOver(r)
 	}
 }
@@ -426,9 +433,7 @@ func (e *Engine) recordPreemption(r *live.Run, c *slots.Claim) {
 
 // requeue makes the attempt after a preempted one wait for slots, with the present options of its entry.
 func (e *Engine) requeue(r *live.Run, preempted *live.Run) {
-	if slot, ok := e.slotOf(r); ok && live.IsOf(r, e.jobs.Entry(slot).User()) {
-		r.Options, r.Zone = e.jobs.Options(slot), e.jobs.Entry(slot).Zone().Location()
-	}
+	e.refresh(r)
 	r.Gate = live.GateSlots
 	r.Wait(job.WaitsOnSlot)
 	e.lineUp(r)

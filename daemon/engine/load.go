@@ -287,8 +287,7 @@ func (e *Engine) watchLater(p *install.Prepared, everything bool) {
 func (e *Engine) applyLimits(l slots.Limits, changed []*live.Run) {
 	if e.slots.Is(l) {
 		for _, r := range changed {
-			if slot, known := e.slotOf(r); known {
-				r.Options = e.jobs.Options(slot)
+			if e.refresh(r) {
 				e.lineUp(r)
 			}
 		}
@@ -313,9 +312,7 @@ func (e *Engine) placeAgain() {
 		case r.HasProcess() || r.Gate == live.GateToken:
 			e.occupy(r)
 		case waits:
-			if slot, known := e.slotOf(r); known {
-				r.Options = e.jobs.Options(slot)
-			}
+			e.refresh(r)
 			e.lineUp(r)
 		}
 	}

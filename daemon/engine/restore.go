@@ -68,9 +68,7 @@ func (e *Engine) lose(r job.Run) {
 	r.Outcome = job.Outcome{Kind: job.Lost}
 	lost := &live.Run{Run: r, Options: option.DefaultOptions()}
 	e.locate(lost)
-	if slot, ok := e.jobs.Find(r.Job); ok && live.IsOf(lost, e.jobs.Entry(slot).User()) {
-		lost.Options, lost.Zone = e.jobs.Options(slot), e.jobs.Entry(slot).Zone().Location()
-	}
+	e.refresh(lost)
 	lost.Verdict = live.Judge(lost)
 	e.recordRun(job.Ended, "", lost, "")
 	e.conclude(lost)
@@ -79,16 +77,14 @@ func (e *Engine) lose(r job.Run) {
 // restoreWaiting restores a queued or waiting run. If catchup= skips the run because of
 // the time without a daemon, the run is dropped.
 func (e *Engine) restoreWaiting(old job.Run, lastSeen time.Time) {
-	r := &live.Run{Run: old, Recorded: &old, Gate: live.GateOf(&old)}
-	slot, ok := e.jobs.Find(old.Job)
-	if !ok || !live.IsOf(r, e.jobs.Entry(slot).User()) { // or another user has a job of that name by now
-		r.Options = option.DefaultOptions()
-		e.add(r)
+	r := &live.Run{Run: old, Recorded: &old, Gate: live.GateOf(&old), Options: option.DefaultOptions()}
+	e.locate(r)
+	installed := e.refresh(r)
+	e.add(r)
+	if !installed {
 		e.drop(r, job.JobRemoved)
 		return
 	}
-	r.Options, r.Zone = e.jobs.Options(slot), e.jobs.Entry(slot).Zone().Location()
-	e.add(r)
 	e.watchStart(r)
 	if e.reclaim(r) {
 		r.StoredAt = lastSeen
@@ -190,9 +186,8 @@ func watchedFirst(live []job.Run, adopted map[job.RunID]Adopted) []job.Run {
 // again. If the run has no process yet, the caller that adopted it is about to start it.
 func (e *Engine) adopt(old job.Run, a Adopted) {
 	r := &live.Run{Run: old, Recorded: &old, Gate: live.GateOpen, Options: option.DefaultOptions(), StopReason: a.Stop}
-	if slot, ok := e.jobs.Find(old.Job); ok && live.IsOf(r, e.jobs.Entry(slot).User()) {
-		r.Options, r.Zone = e.jobs.Options(slot), e.jobs.Entry(slot).Zone().Location()
-	}
+	e.locate(r)
+	e.refresh(r)
 	if r.StopReason == "" && old.Stop != nil {
 		r.StopReason = old.Stop.Reason() // the daemon ended before it could include the reason in the hand-over
 	}

@@ -64,7 +64,7 @@ const (
 	Ready    RecordKind = "ready"   // a queued or waiting run is started now
 	Dropped  RecordKind = "dropped" // a queued or waiting run will never start
 	Started  RecordKind = "started"
-	Stopping RecordKind = "stopping" // a user requested the end of a run
+	Stopping RecordKind = "stopping" // a user requested the end of a run, or it is preempted
 	Ended    RecordKind = "ended"
 	Paused   RecordKind = "paused"
 	Resumed  RecordKind = "resumed"

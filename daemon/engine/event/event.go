@@ -56,8 +56,9 @@ type Unmet struct {
 	Skip    bool   // the occurrence is skipped; otherwise it waits
 }
 
-// RunNow requests a run outside the schedule. It is refused while the job is paused, held
-// or disabled, or when overlap= forbids it, unless Force is set.
+// RunNow requests a run outside the schedule. It is refused while the job is held, or its user
+// must not run jobs, and unless Force is set also while the job is paused or disabled, or when
+// overlap= forbids it.
 type RunNow struct {
 	Job   job.ID
 	By    string
@@ -165,7 +166,7 @@ type StopBackfill struct {
 type Drain struct{}
 
 // BarUsers replaces the set of users for whom nothing may start now. Users outside the set may
-// start jobs. A Bar before the first Load, in the same step, also applies to @reboot
+// start jobs. A BarUsers before the first Load, in the same step, also applies to @reboot
 // entries.
 type BarUsers struct {
 	Users map[string]Barred
