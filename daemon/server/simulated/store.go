@@ -221,7 +221,7 @@ func (w *World) skips() (skips []job.Record) {
 	for _, r := range w.Facts() {
 		if r.DecidesOccurrence() && r.Run == nil {
 			skips = append(skips, job.Record{
-				At: r.At, Kind: r.Kind, Job: r.Job, Due: r.Due, First: r.First, Count: r.Count, Decision: job.DecideSkip, Reason: r.Reason, User: r.User,
+				At: r.At, Kind: r.Kind, Job: r.Job, Due: r.Due, First: r.First, Count: r.Count, Decision: job.DecideSkip, Reason: r.Reason, Detail: r.Detail, User: r.User,
 			})
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 // Skips calls f for up to n of the newest decisions to skip of each job that
 // were due from (inclusive) to (exclusive), newest first: with Job, Due, First,
-// Count, At, Reason and User.
+// Count, At, Reason, Detail and User.
 func (s *Reader) Skips(ctx context.Context, jobs []job.ID, from, to time.Time, n int, f func(job.Record)) error {
 	return s.eachSkip(ctx, f, skipColumns+`FROM json_each(?1) AS wanted JOIN job ON job.id = wanted.value
 		JOIN occurrence AS o ON o.job = job.n AND o.run IS NULL AND o.due IN (SELECT due FROM occurrence
@@ -27,14 +27,14 @@ func (s *Reader) SkipsBetween(ctx context.Context, from, to time.Time, n int, f 
 		WHERE o.run IS NULL AND o.at >= ? AND o.at < ? ORDER BY o.at DESC LIMIT ?`, database.NanosBound(from), database.NanosBound(to), n)
 }
 
-const skipColumns = "SELECT job.id, o.due, o.first, o.count, o.at, o.reason, o.user "
+const skipColumns = "SELECT job.id, o.due, o.first, o.count, o.at, o.reason, o.detail, o.user "
 
 func (s *Reader) eachSkip(ctx context.Context, f func(job.Record), query string, args ...any) error {
 	err := s.db.Each(ctx, func(rows *sql.Rows) error {
 		r := job.Record{Kind: job.Decided, Decision: job.DecideSkip}
 		var due, at int64
 		var first sql.NullInt64
-		err := rows.Scan(&r.Job, &due, &first, &r.Count, &at, &r.Reason, &r.User)
+		err := rows.Scan(&r.Job, &due, &first, &r.Count, &at, &r.Reason, &r.Detail, &r.User)
 		r.Due, r.First, r.At = database.FromNanos(due), database.Instant(first), database.FromNanos(at)
 		f(r)
 		return err
