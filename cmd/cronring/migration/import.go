@@ -57,7 +57,7 @@ differs.
 --shadow computes and logs, and runs nothing: it stays in the foreground and
 prints each start that cronring would make, until it is interrupted or the time of
 --for is over, as if each job ended immediately; -o json prints one object a line:
-at, due, job, table, line, user, command. With --against it then compares these
+at, due, job, crontab, line, user, command. With --against it then compares these
 starts with the CMD lines that the host's cron logged in the meantime; the exit
 code is 1 if they differ.`,
 		Example: "  cronring import\n  cronring import systemd -o crontab\n  cronring import --shadow --for 1h --against journal",

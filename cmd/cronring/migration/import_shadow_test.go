@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -97,7 +98,7 @@ func TestShadowEndsWhenInterrupted(t *testing.T) {
 	}
 }
 
-// against runs a shadow for five minutes over one table, and compares it with
+// against runs a shadow for five minutes over one crontab, and compares it with
 // a log.
 func against(t *testing.T, log string) (stdout string, err error) {
 	t.Helper()
@@ -176,5 +177,18 @@ func TestShadowTooShortToCompare(t *testing.T) {
 	})
 	if e, ok := errors.AsType[*api.Error](err); !ok || !strings.Contains(e.Why, "no whole minute") {
 		t.Errorf("got %v, want a word about the time watched", err)
+	}
+}
+
+func TestImportHelpListsTheFieldsOfAShadow(t *testing.T) {
+	var fields []string
+	for f := range reflect.TypeFor[shadowed]().Fields() {
+		if name := f.Tag.Get("json"); name != "" {
+			fields = append(fields, name)
+		}
+	}
+	help := strings.ReplaceAll(NewImport(cli.New(os.Stdin, os.Stdout, os.Stderr)).Long, "\n", " ")
+	if want := ": " + strings.Join(fields, ", ") + "."; !strings.Contains(help, want) {
+		t.Errorf("got help %q, want the fields %q in it", help, want)
 	}
 }
