@@ -11,7 +11,7 @@ import (
 	"github.com/cronring/cronring/crontab/timetable"
 )
 
-// stockDebian and stockRHEL are the tables that the packages ship.
+// stockDebian and stockRHEL are the crontabs that the packages ship.
 const (
 	stockDebian = `# /etc/anacrontab: configuration file for anacron
 

@@ -18,9 +18,9 @@ func TestChannelsOfCrontabs(t *testing.T) {
 		why    string // in the diagnostic; "": none
 	}{
 		"nobody says which there are": {Config{}, "opps", "opps", ""},
-		"root's table":                {Config{Owner: "root", Privileged: true, Channels: channels}, "ops,mail", "ops mail", ""},
-		"a package's table":           {Config{Owner: "root", Format: System, Channels: channels}, "ops", "ops", ""},
-		"unknown in root's table":     {Config{Owner: "root", Privileged: true, Channels: channels}, "opps,mail", "mail", `channel "opps" does not exist`},
+		"root's crontab":              {Config{Owner: "root", Privileged: true, Channels: channels}, "ops,mail", "ops mail", ""},
+		"a package's crontab":         {Config{Owner: "root", Format: System, Channels: channels}, "ops", "ops", ""},
+		"unknown in root's crontab":   {Config{Owner: "root", Privileged: true, Channels: channels}, "opps,mail", "mail", `channel "opps" does not exist`},
 		"a user's, for all":           {Config{Owner: "eve", Channels: channels}, "all,mail", "all mail", ""},
 		"a user's, named":             {Config{Owner: "bob", Channels: channels}, "team", "team", ""},
 		"a user's, for others":        {Config{Owner: "eve", Channels: channels}, "team,mail", "mail", `channel "team" is not allowed in crontabs of "eve"`},

@@ -15,7 +15,7 @@ import (
 	"github.com/cronring/cronring/crontab/timetable"
 )
 
-// TestEachCodeIsListedAndMade reads the tables of testdata and what they
+// TestEachCodeIsListedAndMade reads the crontabs of testdata and what they
 // cannot hold: each code that is listed must be made by some line, and each
 // that is made must be listed with its severity.
 func TestEachCodeIsListedAndMade(t *testing.T) {

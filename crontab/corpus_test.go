@@ -136,7 +136,7 @@ func TestDemoCrontabIsClean(t *testing.T) {
 func TestRealCrontabsLoad(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join(corpus, "real", "*"))
 	if err != nil || len(paths) < 15 {
-		t.Fatalf("got %d tables, %v; want at least 15", len(paths), err)
+		t.Fatalf("got %d crontabs, %v; want at least 15", len(paths), err)
 	}
 	for _, path := range paths {
 		name := filepath.Base(path)
@@ -162,9 +162,9 @@ func TestRealCrontabsLoad(t *testing.T) {
 	}
 }
 
-// TestOptionsTablesHaveEveryCoreOption reads the tables that other crons are
+// TestOptionsCrontabsHaveEveryCoreOption reads the crontabs that other crons are
 // shown: all that they say has effect here.
-func TestOptionsTablesHaveEveryCoreOption(t *testing.T) {
+func TestOptionsCrontabsHaveEveryCoreOption(t *testing.T) {
 	for _, name := range []string{"options.crontab", "options.cron.d"} {
 		file, diagnostics := Parse(name, readCorpus(t, name), Config{Format: formatOf(name), Owner: "root", Privileged: true, Zone: time.LoadLocation})
 		for _, d := range diagnostics {

@@ -466,7 +466,7 @@ func TestEntriesOfNoTimeNameNone(t *testing.T) {
 }
 
 // TestUsersCannotGoBeforeOthers holds options that put a job before those of
-// others to root's tables and the administrator's configuration.
+// others to root's crontabs and the administrator's configuration.
 func TestUsersCannotGoBeforeOthers(t *testing.T) {
 	nice := -5
 	granted := []sidecar.Setting{{Key: "nice", Value: "-5"}, {Key: "priority", Value: "9"}, {Key: "io-weight", Value: "200"}, {Key: "cpu-weight", Value: "300"}, {Key: "slice", Value: "batch"}}

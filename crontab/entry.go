@@ -174,7 +174,7 @@ func (p *parser) readTimes(at int, above *context) (schedule cron.Schedule, end 
 		return before.schedule, end, true
 	}
 	if p.config.Cache != nil {
-		spec = strings.Clone(spec) // the schedule may outlive the table's text
+		spec = strings.Clone(spec) // the schedule may outlive the crontab's text
 	}
 	schedule = above.modifiers.Apply(f.Schedule(spec, above.section.zone), seed)
 	if !chance {

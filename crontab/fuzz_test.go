@@ -14,7 +14,7 @@ import (
 	"github.com/cronring/cronring/crontab/timetable"
 )
 
-// addCorpus seeds a fuzz target with the real tables and the strange ones.
+// addCorpus seeds a fuzz target with the real crontabs and the strange ones.
 func addCorpus(f *testing.F, add func(text string)) {
 	for _, pattern := range []string{"*.crontab", "*.cron.d", "real/*"} {
 		paths, err := filepath.Glob(filepath.Join(corpus, pattern))

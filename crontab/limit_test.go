@@ -68,7 +68,7 @@ func TestCrontabBeyondTheLimitTakesLittleMemory(t *testing.T) {
 		before := heapInUse()
 		file, _ := Parse("t", strings.Clone(text), Config{MaxEntries: 10_000})
 		if got := (heapInUse() - before) >> 20; got > 8 {
-			t.Errorf("%s: the table takes %d MiB, want at most 8", name, got)
+			t.Errorf("%s: the crontab takes %d MiB, want at most 8", name, got)
 		}
 		if len(file.Entries) != 10_000 {
 			t.Errorf("%s: got %d entries", name, len(file.Entries))

@@ -18,7 +18,7 @@ func readOne(t *testing.T, text string, c Config) (entry string, codes []string)
 	if c.Zone == nil {
 		c.Zone = time.LoadLocation
 	}
-	file, diagnostics := Parse("table", text, c)
+	file, diagnostics := Parse("crontab", text, c)
 	for _, d := range diagnostics {
 		codes = append(codes, string(d.Code))
 	}
@@ -94,7 +94,7 @@ func TestLineClaims(t *testing.T) {
 		{"-n alone", "0 1 * * * -n\n", "", "B218"},
 		{"-nice is a command", "0 1 * * * -nice cmd\n", "0 1 * * *|-nice cmd", "B216"},
 		{"-x is a command", "0 1 * * * -x cmd\n", "0 1 * * *|-x cmd", "B216"},
-		{"account in a user's table", "0 1 * * * root cmd\n", "0 1 * * *|root cmd", "B214"},
+		{"account in a user's crontab", "0 1 * * * root cmd\n", "0 1 * * *|root cmd", "B214"},
 		{"account alone is a command", "0 1 * * * root\n", "0 1 * * *|root", ""},
 
 		{"% ends the command", "0 1 * * * date +%F\n", "0 1 * * *|date +", "B210"},
@@ -293,7 +293,7 @@ func TestEntryMethods(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	if e.File() != file || !e.Options().Enabled || !file.Entries[1].Reboot() {
-		t.Error("table, options or @reboot is wrong")
+		t.Error("crontab, options or @reboot is wrong")
 	}
 }
 

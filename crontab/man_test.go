@@ -60,7 +60,7 @@ func TestManualExamplesParse(t *testing.T) {
 		}
 	}
 	if found[mantest.Crontab] < 12 || found[mantest.System] < 8 || found[mantest.Anacrontab] < 2 {
-		t.Errorf("got %v, want at least 12 crontabs, 8 tables of the system and 2 anacrontabs", found)
+		t.Errorf("got %v, want at least 12 crontabs, 8 system crontabs and 2 anacrontabs", found)
 	}
 }
 

@@ -67,7 +67,7 @@ func parse(name, text string, c Config) (t *File, diagnostics []diagnostic.Diagn
 	}
 	p.voidBlock("the file ends")
 	if spare := cap(p.file.Entries) - len(p.file.Entries); spare > len(p.file.Entries)/8 {
-		p.file.Entries = slices.Clone(p.file.Entries) // tables stay in memory for long
+		p.file.Entries = slices.Clone(p.file.Entries) // crontabs stay in memory for long
 	}
 	slices.SortStableFunc(p.Diagnostics, func(a, b diagnostic.Diagnostic) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))

@@ -12,7 +12,7 @@ import (
 	"github.com/cronring/cronring/crontab/timetable"
 )
 
-// fieldLines is n lines of time fields as real tables mix them: many minutes,
+// fieldLines is n lines of time fields as real crontabs mix them: many minutes,
 // few shapes.
 func fieldLines(n int) []string {
 	random := rand.New(rand.NewPCG(1, 2))

@@ -23,7 +23,7 @@ func set(words ...string) []sidecar.Setting {
 	return list
 }
 
-// parseWith reads a table of root's with an account column.
+// parseWith reads a crontab of root's with an account column.
 func parseWith(t *testing.T, s *sidecar.Sidecar, text string) (*File, []diagnostic.Diagnostic) {
 	t.Helper()
 	file, diagnostics := Parse("/etc/cron.d/t", text, Config{Format: System, Zone: time.LoadLocation, Sidecar: s})
@@ -91,7 +91,7 @@ func TestPrecedenceOfSettingsOverHostDefaults(t *testing.T) {
 	for _, text := range []string{"CRON_TZ=Mars/Base\n0 1 * * * root x\n"} {
 		file, _ := parseWith(t, s, text)
 		if file.Entries[0].Options().Held == "" {
-			t.Errorf("%q: [default] let an entry run in another zone than the one that its table asks for", text)
+			t.Errorf("%q: [default] let an entry run in another zone than the one that its crontab asks for", text)
 		}
 	}
 }
@@ -111,10 +111,10 @@ func TestSidecarItemsKeepTheirPlace(t *testing.T) {
 	}
 }
 
-// TestSidecarFindsEntries holds each way to mean an entry against tables of
+// TestSidecarFindsEntries holds each way to mean an entry against crontabs of
 // root's and of users'.
 func TestSidecarFindsEntries(t *testing.T) {
-	const tables = "/var/spool/cron/crontabs/"
+	const crontabs = "/var/spool/cron/crontabs/"
 	entries := []struct {
 		id   string
 		path string
@@ -124,8 +124,8 @@ func TestSidecarFindsEntries(t *testing.T) {
 		{"vendor", "/etc/cron.d/certbot", Config{Format: System}, "0 1 * * * root  test -x /a && /a -q \n"},
 		{"www", "/etc/cron.d/php", Config{Format: System}, "0 1 * * * www-data /usr/lib/php/clean\n"},
 		{"backup", "/etc/crontab", Config{Format: System}, "#@ name=backup\n@daily root -n /b 50% in\n"},
-		{"root", tables + "root", Config{Owner: "root", Privileged: true}, "#@ name=sync\n0 1 * * * /sync\n"},
-		{"bob", tables + "bob", Config{Owner: "bob"}, "#@ name=backup\n0 1 * * * /usr/lib/php/clean\n"},
+		{"root", crontabs + "root", Config{Owner: "root", Privileged: true}, "#@ name=sync\n0 1 * * * /sync\n"},
+		{"bob", crontabs + "bob", Config{Owner: "bob"}, "#@ name=backup\n0 1 * * * /usr/lib/php/clean\n"},
 		{"anacron", "/etc/anacrontab", Config{Format: Anacron}, "1 5 cron.daily run-parts /etc/cron.daily\n"},
 	}
 	tests := []struct {
@@ -134,10 +134,10 @@ func TestSidecarFindsEntries(t *testing.T) {
 	}{
 		{"a file", "vendor", "", sidecar.Sidecar{Matches: []sidecar.Match{{File: "/etc/cron.d/certbot"}}}},
 		{"a pattern of files", "vendor www", "", sidecar.Sidecar{Matches: []sidecar.Match{{File: "/etc/cron.d/*"}}}},
-		{"a user's file", "bob", "", sidecar.Sidecar{Matches: []sidecar.Match{{File: tables + "bob"}}}},
+		{"a user's file", "bob", "", sidecar.Sidecar{Matches: []sidecar.Match{{File: crontabs + "bob"}}}},
 		{"a user", "bob", "", sidecar.Sidecar{Matches: []sidecar.Match{{User: "bob"}}}},
 		{"root", "vendor backup root anacron", "", sidecar.Sidecar{Matches: []sidecar.Match{{User: "root"}}}},
-		{"a command, which users' tables may have too", "www", "", sidecar.Sidecar{Matches: []sidecar.Match{{Command: "/usr/lib/php/clean"}}}},
+		{"a command, which users' crontabs may have too", "www", "", sidecar.Sidecar{Matches: []sidecar.Match{{Command: "/usr/lib/php/clean"}}}},
 		{"that command of bob's", "bob", "", sidecar.Sidecar{Matches: []sidecar.Match{{Command: "/usr/lib/php/*", User: "bob"}}}},
 		{"a pattern in the middle", "vendor", "", sidecar.Sidecar{Matches: []sidecar.Match{{Command: "test * /a*-q"}}}},
 		{"what overlaps itself", "", "1", sidecar.Sidecar{Matches: []sidecar.Match{{Command: "/usr/lib/*/lib/php/clean"}}}},
@@ -146,7 +146,7 @@ func TestSidecarFindsEntries(t *testing.T) {
 		{"nothing", "", "1", sidecar.Sidecar{Matches: []sidecar.Match{{}}}},
 		{"a bad pattern", "", "1", sidecar.Sidecar{Matches: []sidecar.Match{{File: "/etc/cron.d/["}}}},
 		{"a name of root's", "backup", "", sidecar.Sidecar{Jobs: map[string]sidecar.JobConfig{"backup": {}}}},
-		{"root's own table", "root", "", sidecar.Sidecar{Jobs: map[string]sidecar.JobConfig{"sync": {}}}},
+		{"root's own crontab", "root", "", sidecar.Sidecar{Jobs: map[string]sidecar.JobConfig{"sync": {}}}},
 		{"a name of bob's", "bob", "", sidecar.Sidecar{Jobs: map[string]sidecar.JobConfig{"backup": {User: "bob"}}}},
 		{"a name of nobody's", "", "1", sidecar.Sidecar{Jobs: map[string]sidecar.JobConfig{"backup": {User: "eve"}}}},
 		{"an identifier of anacron", "anacron", "", sidecar.Sidecar{Jobs: map[string]sidecar.JobConfig{"cron.daily": {}}}},
@@ -189,7 +189,7 @@ func TestSidecarSaysWhoseTheNameIs(t *testing.T) {
 	file, _ := Parse("bob", "#@ name=backup\n0 1 * * * x\n", Config{Owner: "bob", Sidecar: s})
 	got := UnusedInSidecar(s, []*File{file})
 	if len(got) != 1 || got[0].Line != 4 || !strings.Contains(got[0].Message, "runs as bob") || got[0].Fix != "write `user = \"bob\"` to select it" {
-		t.Errorf("got %+v, want a hint at bob's table", got)
+		t.Errorf("got %+v, want a hint at bob's crontab", got)
 	}
 	if o := file.Entries[0].Options(); len(o.Items) != 1 {
 		t.Errorf("got items %+v: bob took what is root's job's", o.Items)
@@ -300,8 +300,8 @@ func TestSidecarIsShared(t *testing.T) {
 	cache := NewCache()
 	options, sections := map[*option.Options]bool{}, map[*section]bool{}
 	schedules := map[any]bool{}
-	const tables, lines = 20, 500
-	for i := range tables {
+	const crontabs, lines = 20, 500
+	for i := range crontabs {
 		var text strings.Builder
 		for j := range lines {
 			fmt.Fprintf(&text, "0 %d * * * root %s%d\n", j%4, []string{"m", "x"}[j%2], j)
@@ -318,8 +318,8 @@ func TestSidecarIsShared(t *testing.T) {
 			}
 		}
 	}
-	if len(options) != 1+tables || len(sections) != 2*tables || len(schedules) != 4 {
-		t.Errorf("got %d options, %d sections, %d schedules for %d entries; want %d, %d, 4", len(options), len(sections), len(schedules), tables*lines, 1+tables, 2*tables)
+	if len(options) != 1+crontabs || len(sections) != 2*crontabs || len(schedules) != 4 {
+		t.Errorf("got %d options, %d sections, %d schedules for %d entries; want %d, %d, 4", len(options), len(sections), len(schedules), crontabs*lines, 1+crontabs, 2*crontabs)
 	}
 	if file, _ := parseWith(t, &sidecar.Sidecar{}, "0 1 * * * root x\n"); file.Entries[0].Options() != option.Plain {
 		t.Error("an empty sidecar gives an entry options of its own")

@@ -25,7 +25,7 @@ type configuration struct {
 	now     config.Config
 	waiting []string             // keys that were changed and count from the next start
 	refused []crontab.Diagnostic // of a newer version, which is not taken for this
-	unused  []crontab.Diagnostic // parts that are for no entry of the tables
+	unused  []crontab.Diagnostic // parts that are for no entry of the crontabs
 }
 
 // openConfiguration starts with the configuration that was read at the start. If that is invalid
@@ -81,7 +81,7 @@ func (c *configuration) readCalendars() {
 	c.now.ReadCalendars()
 }
 
-// look finds out which parts are for no entry of the tables.
+// look finds out which parts are for no entry of the crontabs.
 func (c *configuration) look(crontabs []*crontab.File) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -29,7 +29,7 @@ type crontabs struct {
 	source      *spool.Source
 	barredUsers barred.Users
 
-	anacron bool           // was installed when the tables were read before
+	anacron bool           // was installed when the crontabs were read before
 	zone    *time.Location // of the host then
 
 	reading sync.Mutex // held while they are read and the loop takes them; at first until firstEvents is through
@@ -95,7 +95,7 @@ func awaited(s spool.Snapshot) map[string]bool {
 	return crontabs
 }
 
-// watchCrontabs reads tables again whenever they changed, until ctx ends.
+// watchCrontabs reads crontabs again whenever they changed, until ctx ends.
 func (d *shared) watchCrontabs(ctx context.Context) error {
 	return d.crontabs.source.Watch(ctx, func() { d.reportReloadError(ctx, d.reload(ctx, false)) })
 }
@@ -209,7 +209,7 @@ func (d *shared) reload(ctx context.Context, all bool) error {
 		}
 	}
 	if s.Changed {
-		debug.FreeOSMemory() // reading tables takes several times what they are
+		debug.FreeOSMemory() // reading crontabs takes several times what they are
 	}
 	return nil
 }

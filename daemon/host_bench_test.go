@@ -91,7 +91,7 @@ func copyTime(b *testing.B, command string) (printing, copying time.Duration) {
 func BenchmarkStartOfManyCrontabs(b *testing.B) {
 	h := manyCrontabs(b)
 	h.start()
-	h.stop() // the first start of all keeps each table's version, too
+	h.stop() // the first start of all keeps each crontab's version, too
 	var bare time.Duration
 	for b.Loop() {
 		h.start()
@@ -120,10 +120,10 @@ func BenchmarkEditAmongManyCrontabs(b *testing.B) {
 	edit := func() {
 		n++
 		h.write("etc/cron.d/t1", fmt.Sprintf("0 0 1 1 * root : edit %d\n", n))
-		records.await("the edited table is loaded", func(r job.Record) bool { return r.Kind == job.Loaded })
+		records.await("the edited crontab is loaded", func(r job.Record) bool { return r.Kind == job.Loaded })
 	}
 	edit()
-	edit() // it waits until the first version of each table is kept, which is once in a host's life
+	edit() // it waits until the first version of each crontab is kept, which is once in a host's life
 	for b.Loop() {
 		edit()
 	}
@@ -146,9 +146,9 @@ func BenchmarkRenewal(b *testing.B) {
 }
 
 // BenchmarkReloadOneOfThousand is a reload, asked for, after an edit of one of
-// 1,000 tables with 100 jobs each, of options of all kinds: until the loop has
+// 1,000 crontabs with 100 jobs each, of options of all kinds: until the loop has
 // taken what changed and the store has it (goal: 50 ms). Without an edit it is
-// the look at the tables alone.
+// the look at the crontabs alone.
 func BenchmarkReloadOneOfThousand(b *testing.B) {
 	h := newTestHost(b)
 	for i := range 1000 {
@@ -167,9 +167,9 @@ func BenchmarkReloadOneOfThousand(b *testing.B) {
 		}
 	}
 	loaded := func() {
-		records.await("the edited table is loaded", func(r job.Record) bool { return r.Kind == job.Loaded })
+		records.await("the edited crontab is loaded", func(r job.Record) bool { return r.Kind == job.Loaded })
 	}
-	for range 2 { // it waits until the first version of each table is kept
+	for range 2 { // it waits until the first version of each crontab is kept
 		edit()
 		h.reload()
 		loaded()

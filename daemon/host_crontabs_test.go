@@ -174,7 +174,7 @@ func TestHostFollowsItsCrontabs(t *testing.T) {
 	w := h.watch()
 	loaded := func(r job.Record) bool { return r.Kind == job.Loaded }
 	h.write("etc/crontab", "#@ name=a\n0 0 2 1 * ann echo second\n")
-	w.await("the edited table is loaded", loaded)
+	w.await("the edited crontab is loaded", loaded)
 	if _, out := h.do("a"); out != "second\n" {
 		t.Errorf("after the edit the job printed %q", out)
 	}
@@ -194,15 +194,15 @@ func TestHostFollowsItsCrontabs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r, out := h.do("a"); out != "second\n" || r.User != "ann" {
-		t.Errorf("a table that anybody may write was taken: printed %q as %s", out, r.User)
+		t.Errorf("a crontab that anybody may write was taken: printed %q as %s", out, r.User)
 	}
 	if s := h.status(); !slices.ContainsFunc(s.Problems, hasWords("INSECURE MODE")) {
-		t.Errorf("the status does not tell of the refused table: %+v", s.Problems)
+		t.Errorf("the status does not tell of the refused crontab: %+v", s.Problems)
 	}
 	if err := os.Chmod(h.path("etc/crontab"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	w.await("the mended table is loaded", loaded)
+	w.await("the mended crontab is loaded", loaded)
 	for _, name := range []string{"etc/crontab", "var/spool/cron/crontabs/bob"} {
 		if err := os.Remove(h.path(name)); err != nil {
 			t.Fatal(err)
@@ -210,7 +210,7 @@ func TestHostFollowsItsCrontabs(t *testing.T) {
 		w.await(name+" is gone", loaded)
 	}
 	if s := h.status(); s.Loaded != 0 {
-		t.Errorf("%d jobs are loaded after their tables were removed", s.Loaded)
+		t.Errorf("%d jobs are loaded after their crontabs were removed", s.Loaded)
 	}
 	h.open(gate, 2)
 	h.wantRun(a.ID, "ok", "first\nfirst ends\n")
@@ -245,23 +245,23 @@ func TestALoadIsOneLineOfTheLog(t *testing.T) {
 func TestThousandEditsAreFewLoads(t *testing.T) {
 	t.Parallel()
 	h := newTestHost(t)
-	table := func(i int) string {
+	text := func(i int) string {
 		return fmt.Sprintf("#@ name=a\n%d %d 1 1 * ann echo %d\n", i%60, i/60, i)
 	}
-	h.write("etc/crontab", table(0))
+	h.write("etc/crontab", text(0))
 	h.start()
 	w := h.watch()
 	const edits = 1000
 	begun := time.Now()
 	for i := range edits {
-		h.write("etc/crontab", table(i+1))
+		h.write("etc/crontab", text(i+1))
 	}
 	loads := 0
 	for out := ""; out != fmt.Sprintln(edits); loads++ {
-		w.await("the edited table is loaded", func(r job.Record) bool { return r.Kind == job.Loaded })
+		w.await("the edited crontab is loaded", func(r job.Record) bool { return r.Kind == job.Loaded })
 		_, out = h.do("a")
 	}
-	// A table is read when it was quiet for 0.2 s, which a slow machine makes it.
+	// A crontab is read when it was quiet for 0.2 s, which a slow machine makes it.
 	if took := time.Since(begun); loads > 20+int(took/(200*time.Millisecond)) {
 		t.Errorf("%d edits were loaded %d times in %v", edits, loads, took)
 	}
@@ -299,7 +299,7 @@ func TestHostKeepsEachVersionOfACrontab(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r, out := h.do("a"); out != "2\n" || r.User != "bob" {
-		t.Errorf("the restored table's job printed %q as %s", out, r.User)
+		t.Errorf("the restored crontab's job printed %q as %s", out, r.User)
 	}
 	if text := h.read("var/spool/cron/crontabs/bob"); !strings.HasSuffix(text, texts[1]) {
 		t.Errorf("the restored file says %q", text)
@@ -355,7 +355,7 @@ func TestHostFollowsItsZone(t *testing.T) {
 	for i, zone := range []string{"America/New_York", "Asia/Tokyo", "Etc/UTC"} {
 		if i > 0 {
 			link(zone)
-			w.await("the tables are read in "+zone, func(r job.Record) bool { return r.Kind == job.Loaded })
+			w.await("the crontabs are read in "+zone, func(r job.Record) bool { return r.Kind == job.Loaded })
 		}
 		shown, err := h.client.Show(h.context(), "a")
 		if err != nil {

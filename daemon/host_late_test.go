@@ -53,7 +53,7 @@ func TestHostStartsWhileADirectoryServiceIsDead(t *testing.T) {
 	}
 	h.reload()
 	if _, out := h.do("named"); out != "named\n" {
-		t.Errorf("the job of a system table printed %q", out)
+		t.Errorf("the job of a system crontab printed %q", out)
 	}
 	own, err := h.client.History(h.context(), api.Filter{Refs: []string{"own"}})
 	if err != nil || len(own.Runs) != 1 {

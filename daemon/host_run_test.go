@@ -133,7 +133,7 @@ type testHost struct {
 	seen  int           // of lines
 }
 
-// newTestHost makes a host without tables.
+// newTestHost makes a host without crontabs.
 func newTestHost(t testing.TB) *testHost {
 	t.Helper()
 	hosttest.Root(t, "the daemon of a host is root's, and starts jobs as others")
@@ -188,7 +188,7 @@ func (h *testHost) chown(name string, id int) {
 	}
 }
 
-// userCrontab puts a table into the spool as crontab(1) does.
+// userCrontab puts a crontab into the spool as crontab(1) does.
 func (h *testHost) userCrontab(user string, uid int, text string) {
 	h.t.Helper()
 	name := "var/spool/cron/crontabs/"

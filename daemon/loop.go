@@ -143,7 +143,7 @@ func (l *loop) run(ctx context.Context, early []event.Event) (departure, error) 
 	keep := d.keepFirst(ctx, changes)
 	reloads.Go(func() {
 		keep()
-		debug.FreeOSMemory() // reading tables takes several times what they are
+		debug.FreeOSMemory() // reading crontabs takes several times what they are
 	})
 
 	stop := ctx.Done()

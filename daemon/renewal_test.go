@@ -42,11 +42,11 @@ func TestRenewalGoesUnnoticedByRunningJobs(t *testing.T) {
 	h := newTestHost(t)
 	first, second := h.fifo("first"), h.fifo("second")
 	const n = 10
-	var table strings.Builder
+	var text strings.Builder
 	add := func(options, command string) {
 		for i := range n {
 			kind, _, _ := strings.Cut(options, " ")
-			fmt.Fprintf(&table, "#@ name=%s-%d %s\n0 0 1 1 * ann %s\n", kind, i, strings.TrimPrefix(options, kind), strings.ReplaceAll(command, "I", fmt.Sprint(i)))
+			fmt.Fprintf(&text, "#@ name=%s-%d %s\n0 0 1 1 * ann %s\n", kind, i, strings.TrimPrefix(options, kind), strings.ReplaceAll(command, "I", fmt.Sprint(i)))
 		}
 	}
 	read := func(f *os.File) string { return "read x <" + f.Name() + "; " }
@@ -55,7 +55,7 @@ func TestRenewalGoesUnnoticedByRunningJobs(t *testing.T) {
 	add("loud", read(first)+"i=0; while [ $i -lt 5000 ]; do echo $i; i=$((i+1)); done; "+read(second)+"echo end")
 	add("timed timeout=3s", "echo timed; exec sleep 1000")
 	add("stubborn", "trap 'echo asked' TERM; echo there; "+read(second)+"echo after; "+read(second)+"exit 7")
-	h.write("etc/crontab", table.String())
+	h.write("etc/crontab", text.String())
 	h.start()
 	pid := h.cmd.Process.Pid
 	runs := map[string]job.Run{}
@@ -376,11 +376,11 @@ func TestStartsUnderWayAreNotLost(t *testing.T) {
 			h.write("etc/security/limits.d/90-test.conf", "ann - nofile 200\n")
 			gate := h.fifo("gate")
 			const n = 100
-			var table strings.Builder
+			var text strings.Builder
 			for i := range n {
-				fmt.Fprintf(&table, "#@ name=j%d\n0 0 1 1 * ann echo %d; ulimit -n; read x <%s; echo end\n", i, i, gate.Name())
+				fmt.Fprintf(&text, "#@ name=j%d\n0 0 1 1 * ann echo %d; ulimit -n; read x <%s; echo end\n", i, i, gate.Name())
 			}
-			h.write("etc/crontab", table.String())
+			h.write("etc/crontab", text.String())
 			h.start()
 			runs := h.run("*")
 			leave(h)

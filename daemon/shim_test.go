@@ -268,11 +268,11 @@ func TestJobsOutliveWhateverBecomesOfTheDaemon(t *testing.T) {
 	h.withManager()
 	gate := h.fifo("gate")
 	const n = 200
-	var table strings.Builder
+	var text strings.Builder
 	for i := range n {
-		fmt.Fprintf(&table, "#@ name=j%d\n0 0 1 1 * ann echo %d; read x <%s; echo end; exit %d\n", i, i, gate.Name(), i%100)
+		fmt.Fprintf(&text, "#@ name=j%d\n0 0 1 1 * ann echo %d; read x <%s; echo end; exit %d\n", i, i, gate.Name(), i%100)
 	}
-	h.write("etc/crontab", table.String())
+	h.write("etc/crontab", text.String())
 	h.start()
 	w := h.watch()
 	runs := h.run("*")

@@ -35,14 +35,14 @@ func TestPackagesForARM(t *testing.T) {
 			}
 			tree := t.TempDir()
 			command(t, nil, "dpkg-deb", "-x", found[0], tree)
-			table := filepath.Join(tree, "table")
-			filetest.Write(t, table, "#@ name=tick\n@reboot echo ticked\n#@ name=daily\n0 5 * * * true\n", 0o755)
+			crontab := filepath.Join(tree, "crontab")
+			filetest.Write(t, crontab, "#@ name=tick\n@reboot echo ticked\n#@ name=daily\n0 5 * * * true\n", 0o755)
 			smoke := exec.Command("sh", "-euc", `
 				emulator=$1 tree=$2
 				cronring() { "$emulator" "$tree/usr/bin/cronring" "$@"; }
 				cronring --version
-				cronring lint "$tree/table"
-				"$emulator" "$tree/usr/sbin/cronringd" --state "$tree/state" "$tree/table" >"$tree/said" 2>&1 &
+				cronring lint "$tree/crontab"
+				"$emulator" "$tree/usr/sbin/cronringd" --state "$tree/state" "$tree/crontab" >"$tree/said" 2>&1 &
 				daemon=$!
 				trap 'kill $daemon; cat "$tree/said"' EXIT
 				export CRONRING_SOCKET="$tree/state/cronring.sock"
@@ -52,7 +52,7 @@ func TestPackagesForARM(t *testing.T) {
 				done
 				cronring status
 				cronring next -n 1 -o json
-				echo "0 0 1 1 * true" >>"$tree/table"
+				echo "0 0 1 1 * true" >>"$tree/crontab"
 				cronring reload
 				cronring list
 				kill $daemon

@@ -77,20 +77,20 @@ func attacker(args []string) error {
 
 // secondly is a crontab of n jobs that start every second.
 func secondly(name string, n int, options, command string) string {
-	var table strings.Builder
-	table.WriteString("MAILTO=\"\"\n")
+	var crontab strings.Builder
+	crontab.WriteString("MAILTO=\"\"\n")
 	for i := range n {
-		fmt.Fprintf(&table, "#@ name=%s%d sec=*%s\n* * * * * %s\n", name, i, options, command)
+		fmt.Fprintf(&crontab, "#@ name=%s%d sec=*%s\n* * * * * %s\n", name, i, options, command)
 	}
-	return table.String()
+	return crontab.String()
 }
 
 // installCrontab installs a crontab. The attacker's own signals can stop crontab(1) for good.
-func installCrontab(table string) error {
+func installCrontab(crontab string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "crontab", "-")
-	cmd.Stdin = strings.NewReader(table)
+	cmd.Stdin = strings.NewReader(crontab)
 	if said, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("crontab: %w: %.300s", err, said)
 	}
@@ -98,8 +98,8 @@ func installCrontab(table string) error {
 }
 
 // wait installs a crontab and leaves the attack to its jobs.
-func wait(begun func(), end time.Time, table string) error {
-	if err := installCrontab(table); err != nil {
+func wait(begun func(), end time.Time, crontab string) error {
+	if err := installCrontab(crontab); err != nil {
 		return err
 	}
 	begun()
@@ -109,8 +109,8 @@ func wait(begun func(), end time.Time, table string) error {
 
 // stopAll repeatedly stops every process of the user, with a pause between. The daemon starts some
 // each second.
-func stopAll(begun func(), end time.Time, table string, pause time.Duration) error {
-	if err := installCrontab(table); err != nil {
+func stopAll(begun func(), end time.Time, crontab string, pause time.Duration) error {
+	if err := installCrontab(crontab); err != nil {
 		return err
 	}
 	begun()
@@ -147,7 +147,7 @@ func leaseShells(begun func(), end time.Time, stop bool) error {
 	if err != nil {
 		return err
 	}
-	var table strings.Builder
+	var crontab strings.Builder
 	var holders sync.WaitGroup
 	n := 3
 	if stop {
@@ -161,7 +161,7 @@ func leaseShells(begun func(), end time.Time, stop bool) error {
 		if err := os.WriteFile(path, shell, 0o755); err != nil {
 			return err
 		}
-		fmt.Fprintf(&table, "SHELL=%s\n%s", path, secondly(fmt.Sprint("leased", i, "-"), 1, "", "true"))
+		fmt.Fprintf(&crontab, "SHELL=%s\n%s", path, secondly(fmt.Sprint("leased", i, "-"), 1, "", "true"))
 		leased.Add(1)
 		first := sync.OnceFunc(leased.Done)
 		holders.Go(func() {
@@ -179,7 +179,7 @@ func leaseShells(begun func(), end time.Time, stop bool) error {
 		})
 	}
 	leased.Wait()
-	if err := installCrontab(table.String()); err != nil {
+	if err := installCrontab(crontab.String()); err != nil {
 		failed <- err
 	}
 	close(installed)
@@ -295,12 +295,12 @@ func listSlowly(end time.Time) error {
 
 // longReasons pauses 200 jobs with a reason of 1 MB each, and lists them.
 func longReasons(begun func(), end time.Time) error {
-	var table, names strings.Builder
+	var crontab, names strings.Builder
 	for i := range 200 {
-		fmt.Fprintf(&table, "#@ name=reason%d\n%s", i, leapDay)
+		fmt.Fprintf(&crontab, "#@ name=reason%d\n%s", i, leapDay)
 		fmt.Fprintf(&names, ",%q", fmt.Sprint("reason", i))
 	}
-	if err := installCrontab(table.String()); err != nil {
+	if err := installCrontab(crontab.String()); err != nil {
 		return err
 	}
 	begun()

@@ -427,12 +427,12 @@ func driveOverflows() error {
 
 // overflow installs a crontab for alice, without crontab(1) if it rejects the crontab, like one
 // that an earlier version accepted. Root's job continues, and the daemon is not busy.
-func overflow(table string) (harmless bool, err error) {
+func overflow(crontab string) (harmless bool, err error) {
 	cmd := asUser("alice", "crontab", "-")
-	cmd.Stdin = strings.NewReader(table)
+	cmd.Stdin = strings.NewReader(crontab)
 	if cmd.Run() != nil {
 		draft := "/var/spool/cron/crontabs/.alice"
-		if err := os.WriteFile(draft, []byte(table), 0o600); err != nil {
+		if err := os.WriteFile(draft, []byte(crontab), 0o600); err != nil {
 			return false, err
 		}
 		if said, err := exec.Command("chown", "alice:crontab", draft).CombinedOutput(); err != nil {
@@ -450,8 +450,8 @@ func overflow(table string) (harmless bool, err error) {
 	used, begun := cpu(pid), time.Now()
 	_, after, err := started(time.Now(), 1)
 	share := float64(cpu(pid)-used) / float64(time.Since(begun))
-	claimed(fmt.Sprintf("overflow %.60q: root's job misses no second (%d; %v)", table, missed+after, summary(delay)), missed+after == 0)
-	claimed(fmt.Sprintf("overflow %.60q: the daemon does not spin (%.0f %% of a core)", table, 100*share), share < 0.5)
+	claimed(fmt.Sprintf("overflow %.60q: root's job misses no second (%d; %v)", crontab, missed+after, summary(delay)), missed+after == 0)
+	claimed(fmt.Sprintf("overflow %.60q: the daemon does not spin (%.0f %% of a core)", crontab, 100*share), share < 0.5)
 	return missed+after == 0 && share < 0.5, errors.Join(err, cleanUp(missed+after == 0))
 }
 

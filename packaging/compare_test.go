@@ -17,7 +17,7 @@ import (
 	"github.com/cronring/cronring/packaging/machinetest"
 )
 
-// tenPackages ship a table in /etc/cron.d; with dma and e2fsprogs they are twelve.
+// tenPackages ship a crontab in /etc/cron.d; with dma and e2fsprogs they are twelve.
 const tenPackages = "cron sysstat php-common e2fsprogs mdadm atop popularity-contest backupninja rsnapshot awstats dma logcheck munin-node"
 
 // difference is one difference between the behaviour of cronring and of Debian's cron.
@@ -54,7 +54,7 @@ var allowed = []struct {
 }
 
 // TestCompareWithDebianCron lets Debian's cron and cronring run the same
-// tables in two machines at the same time, and compares everything they did.
+// crontabs in two machines at the same time, and compares everything they did.
 func TestCompareWithDebianCron(t *testing.T) {
 	t.Parallel()
 	machinetest.Need(t)
@@ -67,7 +67,7 @@ func TestCompareWithDebianCron(t *testing.T) {
 	was := collect(t, theirs, window)
 	for _, name := range []string{"plain", "environ", "carol", "reboot", "system-www"} {
 		if !slices.ContainsFunc(slices.Collect(maps.Keys(was)), func(deed string) bool { return strings.Contains(deed, " job "+name) }) {
-			t.Errorf("Debian's cron never ran %q: its table was refused", name)
+			t.Errorf("Debian's cron never ran %q: its crontab was refused", name)
 		}
 	}
 	compare(t, was, collect(t, ours, window), 30*minutes)
@@ -75,7 +75,7 @@ func TestCompareWithDebianCron(t *testing.T) {
 
 // TestCompareDebianCronWithItself checks the comparison: two equal machines do not differ.
 func TestCompareDebianCronWithItself(t *testing.T) {
-	needLong(t, "the control takes minutes, and what it shows changes with the tables only: CRONRING_LONG=1")
+	needLong(t, "the control takes minutes, and what it shows changes with the crontabs only: CRONRING_LONG=1")
 	machinetest.Need(t)
 	m := asDebian(comparable(t, 2))
 	one, other, window := runTogether(t, 2, m, m)
@@ -86,23 +86,23 @@ func TestCompareDebianCronWithItself(t *testing.T) {
 
 func comparable(t *testing.T, minutes int) machine {
 	return machine{
-		packages: tenPackages, files: comparedTables(t, "compare"),
+		packages: tenPackages, files: comparedCrontabs(t, "compare"),
 		proof: "compare", args: []string{fmt.Sprint(minutes)},
 		limit: time.Duration(minutes+10) * time.Minute,
 	}
 }
 
-// fixedTimes is a table that names single minutes of the next quarter of an
+// fixedTimes is a crontab that names single minutes of the next quarter of an
 // hour, one of them in another zone.
 func fixedTimes(now time.Time) string {
-	var table strings.Builder
+	var crontab strings.Builder
 	for i := range 15 {
 		at := now.Add(time.Duration(i) * time.Minute)
-		fmt.Fprintf(&table, "%d %d %d %d %d root echo minute %d\n", at.Minute(), at.Hour(), at.Day(), at.Month(), at.Weekday(), i)
+		fmt.Fprintf(&crontab, "%d %d %d %d %d root echo minute %d\n", at.Minute(), at.Hour(), at.Day(), at.Month(), at.Weekday(), i)
 	}
 	at := now.Add(3 * time.Minute).In(time.FixedZone("Kathmandu", 5*3600+45*60))
-	fmt.Fprintf(&table, "CRON_TZ=Asia/Kathmandu\n%d %d * * * root echo in Kathmandu\n", at.Minute(), at.Hour())
-	return table.String()
+	fmt.Fprintf(&crontab, "CRON_TZ=Asia/Kathmandu\n%d %d * * * root echo in Kathmandu\n", at.Minute(), at.Hour())
+	return crontab.String()
 }
 
 func asDebian(m machine) machine {
@@ -144,8 +144,8 @@ func runBoth(t *testing.T, one, other machine) (result, result) {
 	return a, b
 }
 
-// comparedTables are the files of testdata/lab/NAME as machine.files.
-func comparedTables(t *testing.T, name string) map[string]string {
+// comparedCrontabs are the files of testdata/lab/NAME as machine.files.
+func comparedCrontabs(t *testing.T, name string) map[string]string {
 	files := map[string]string{}
 	for _, path := range glob(t, filepath.Join(lab, name, "*", "*")) {
 		kind := filepath.Base(filepath.Dir(path))
@@ -343,10 +343,10 @@ func TestCompareOptionsUnderOtherCrons(t *testing.T) {
 		m.files = map[string]string{
 			"tables/cron.d/options": text(t, "../testdata/crontab/options.cron.d"),
 			"tables/users/root":     text(t, "../testdata/crontab/options.crontab"),
-			"tables/cron.d/losses":  lossTable(known, m.args[0], "root "),
-			"change/cron.d":         lossTable(atChange, m.args[0], "root "),
-			"busybox":               lossTable(known, "busybox", ""),
-			"change/busybox":        lossTable(atChange, "busybox", ""),
+			"tables/cron.d/losses":  lossCrontab(known, m.args[0], "root "),
+			"change/cron.d":         lossCrontab(atChange, m.args[0], "root "),
+			"busybox":               lossCrontab(known, "busybox", ""),
+			"change/busybox":        lossCrontab(atChange, "busybox", ""),
 			"sendmail":              text(t, filepath.Join(lab, "sendmail")),
 		}
 		t.Run(m.args[0], func(t *testing.T) {

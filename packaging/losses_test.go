@@ -168,15 +168,15 @@ func lossCases(now time.Time) []lossCase {
 	return cases
 }
 
-// lossTable is the cases as a table; who is the account of each entry, and a
-// blank, in tables that have one.
-func lossTable(cases []lossCase, cron, who string) string {
-	var table strings.Builder
-	table.WriteString("SHELL=/bin/sh\nMAILTO=lab\n")
+// lossCrontab is the cases as a crontab; who is the account of each entry, and a
+// blank, in crontabs that have one.
+func lossCrontab(cases []lossCase, cron, who string) string {
+	var crontab strings.Builder
+	crontab.WriteString("SHELL=/bin/sh\nMAILTO=lab\n")
 	for _, c := range cases {
-		fmt.Fprintf(&table, "#@ name=%s %s\n%s %s/lab/labtool entry %s %s %s\n", c.name, c.options, c.fields, who, cron, c.name, c.does)
+		fmt.Fprintf(&crontab, "#@ name=%s %s\n%s %s/lab/labtool entry %s %s %s\n", c.name, c.options, c.fields, who, cron, c.name, c.does)
 	}
-	return table.String()
+	return crontab.String()
 }
 
 // atKnownTimes separates the cases from those with times that only the machine can compute.
@@ -199,7 +199,7 @@ type loss struct {
 // statedLosses are those of all cases, as lint finds them.
 func statedLosses(t *testing.T, cases []lossCase) []loss {
 	t.Helper()
-	text := strings.ReplaceAll(lossTable(cases, "some", "root "), inGap, eachMinute)
+	text := strings.ReplaceAll(lossCrontab(cases, "some", "root "), inGap, eachMinute)
 	file, diagnostics := crontab.Parse("losses", text, crontab.Config{Format: crontab.System, Owner: "root", Privileged: true, Zone: time.LoadLocation})
 	for _, d := range diagnostics {
 		if d.Severity != crontab.Note && d.Code != "B106" { // never runs, as is meant

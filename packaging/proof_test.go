@@ -140,13 +140,13 @@ func TestRestartsOnOlderKernel(t *testing.T) {
 }
 
 func restarts(t *testing.T, engine string, n int, actions []string) result {
-	var table strings.Builder
+	var crontab strings.Builder
 	for i := 1; i <= n; i++ {
-		fmt.Fprintf(&table, "#@ name=j%d\n0 0 29 2 * root exec /lab/job %d\n", i, i)
+		fmt.Fprintf(&crontab, "#@ name=j%d\n0 0 29 2 * root exec /lab/job %d\n", i, i)
 	}
 	return machine{
 		engine: engine, packages: machinetest.Packages, proof: "restart", args: append([]string{fmt.Sprint(n)}, actions...), limit: 15 * time.Minute,
-		files: map[string]string{"tables/cron.d/many": table.String(), "job": text(t, filepath.Join(lab, "job"))},
+		files: map[string]string{"tables/cron.d/many": crontab.String(), "job": text(t, filepath.Join(lab, "job"))},
 	}.run(t)
 }
 

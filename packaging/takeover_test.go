@@ -84,7 +84,7 @@ type duty struct {
 	user, name, fields, does string
 }
 
-// duties are the tables of a host that is taken over. Those of the past are due
+// duties are the crontabs of a host that is taken over. Those of the past are due
 // once a day, hours ago, and so not before tomorrow.
 func duties(now time.Time) []duty {
 	ago := now.UTC().Add(-2 * time.Hour)
@@ -204,7 +204,7 @@ func TestPackageLife(t *testing.T) {
 				}
 			})
 			t.Run("SettingsOfCronOutliveIt", func(t *testing.T) {
-				// What they hold is looked at where all tables are.
+				// What they hold is looked at where all crontabs are.
 				for name, want := range map[string]bool{"dpkg": true, "purged-cron": false} {
 					for _, path := range []string{"/etc/pam.d/cron\n", "/etc/default/cron\n"} {
 						if got := strings.Contains(at[name]["tables"], "  "+path); got != want {
@@ -237,7 +237,7 @@ func TestPackageLife(t *testing.T) {
 			})
 			t.Run("TablesOfUsersUntouched", func(t *testing.T) {
 				for name, s := range at {
-					same(t, name+" tables", usersCrontabs(s), usersCrontabs(at["before"]))
+					same(t, name+" crontabs", usersCrontabs(s), usersCrontabs(at["before"]))
 				}
 			})
 			t.Run("NothingBroken", func(t *testing.T) {

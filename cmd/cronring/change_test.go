@@ -56,13 +56,13 @@ func TestChangesAskOnATerminal(t *testing.T) {
 	h.CallAs(clitest.AnnUID, "0 5 * * * one\n", nil)
 	outside, inside := clitest.OpenTerminal(t)
 	c := &conversation{t, outside, inside}
-	table := filepath.Join(h.Places.Users, clitest.Ann)
+	crontab := filepath.Join(h.Places.Users, clitest.Ann)
 	text := func() string {
 		r := h.CallAs(clitest.AnnUID, "", nil, "-l")
 		return r.Out
 	}
 	t.Setenv("TMPDIR", h.Temp())
-	socket := []string{"--socket", h.Socket, table}
+	socket := []string{"--socket", h.Socket, crontab}
 
 	code := c.begin(append([]string{"edit", "--editor", h.Script(`echo "0 6 * * * two" >>"$1"`)}, socket...)...)
 	c.expect("install, edit again, or give up? (i/e/g) ")
@@ -122,7 +122,7 @@ func TestApplyAsksForThePlacesOfTheHost(t *testing.T) {
 	stdout, stderr, code := Called(t, "", "apply", dir, "--dry-run", "--prune", "--socket", socket)
 	want := []string{"/srv/etc/cron.d/etl", "/srv/etc/crontab", "/srv/etc/cron.d/old"}
 	if code != cli.ExitDone || !slices.Equal(asked, want) {
-		t.Errorf("apply --dry-run --prune: got exit %d and the tables %q, want 0 and %q\n%s%s", code, asked, want, stdout, stderr)
+		t.Errorf("apply --dry-run --prune: got exit %d and the crontabs %q, want 0 and %q\n%s%s", code, asked, want, stdout, stderr)
 	}
 	places = nil
 	if _, stderr, code := Called(t, "", "apply", dir, "--dry-run", "--socket", socket); code != 6 || !strings.Contains(stderr, "does not manage") {

@@ -53,7 +53,7 @@ func unread(t *testing.T, inside *os.File) int {
 	return n
 }
 
-// asking is a daemon whose tables and jobs make each command ask that can.
+// asking is a daemon whose crontabs and jobs make each command ask that can.
 func asking(t *testing.T) (socket string) {
 	t.Helper()
 	const one, two = "/etc/cron.d/one", "/etc/cron.d/two"

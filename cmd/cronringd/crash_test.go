@@ -15,7 +15,7 @@ import (
 	"github.com/cronring/cronring/daemon/store"
 )
 
-var crashTable = `
+var crashCrontab = `
 # Every second, made up without limit: each second must have run.
 #@ name=all every=1s catchup=all:1000 deadline=1d grace=1s
 * * * * * true
@@ -46,7 +46,7 @@ func TestCrash(t *testing.T) {
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	dir := t.TempDir()
-	file := crontabFile(t, "DIR="+dir+"\n"+crashTable)
+	file := crontabFile(t, "DIR="+dir+"\n"+crashCrontab)
 
 	for range crashes {
 		d := launch(t, dir, file)

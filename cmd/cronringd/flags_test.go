@@ -86,7 +86,7 @@ func TestCheckConfigNeedsTheNamedDirectory(t *testing.T) {
 }
 
 func TestFlagsPlaceTheHostsDaemon(t *testing.T) {
-	hosttest.Root(t, "only root takes over the tables of the host")
+	hosttest.Root(t, "only root takes over the crontabs of the host")
 	var o daemon.Options
 	if _, err := parse(&o, nil, crontab.Debian); err != nil {
 		t.Fatal(err)

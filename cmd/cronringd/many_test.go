@@ -69,7 +69,7 @@ func checkExits(t *testing.T, dir string, jobs int) {
 	if len(runs) != jobs {
 		t.Fatalf("%d runs, want %d", len(runs), jobs)
 	}
-	for _, r := range runs { // runs are numbered in table order, from 1
+	for _, r := range runs { // runs are numbered in the order of their entries, from 1
 		want := job.Outcome{Kind: job.Exited, Code: int(r.ID-1) % 256}
 		if r.Outcome != want {
 			t.Errorf("run %d: %v, want %v", r.ID, r.Outcome, want)

@@ -40,7 +40,7 @@ type daemonRing struct {
 
 const patience = hosttest.Patience
 
-// newDaemonRing starts n daemons with the same table. Its first job starts every second.
+// newDaemonRing starts n daemons with the same crontab. Its first job starts every second.
 func newDaemonRing(t *testing.T, mode string, n, jobs int) *daemonRing {
 	t.Helper()
 	l := &daemonRing{network: newNetwork(t, n), mode: mode, jobs: labJobs(jobs), starts: make(chan start, 100_000)}

@@ -54,7 +54,7 @@ type labJob struct {
 	reruns    bool // if-lost=rerun
 }
 
-// line is its line of a table, whose zone is UTC.
+// line is its line of a crontab, whose zone is UTC.
 func (j labJob) line(command string) string {
 	minutes, seconds := "*", "*"
 	switch {

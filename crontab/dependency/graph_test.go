@@ -11,7 +11,7 @@ import (
 	"github.com/cronring/cronring/crontab/option"
 )
 
-// connectNamed connects the entries of tables by their names alone.
+// connectNamed connects the entries of crontabs by their names alone.
 func connectNamed(crontabs ...*crontab.File) (*Graph, []*crontab.Entry) {
 	var entries []*crontab.Entry
 	var edged []int
@@ -50,9 +50,9 @@ func systemCrontab(t testing.TB, text string) *crontab.File {
 
 func TestConnectHoldsCirclesAndUnknownNames(t *testing.T) {
 	for _, c := range []struct {
-		name   string
-		tables []*crontab.File
-		want   map[string]string // by name of the entry
+		name  string
+		files []*crontab.File
+		want  map[string]string // by name of the entry
 	}{
 		{"a chain", []*crontab.File{userCrontab(t, "ann", "#@ name=a\n* * * * * a\n#@ name=b after=a\n* * * * * b\n#@ name=c on=job:b:fail\n* * * * * c\n")}, nil},
 		{"an unknown name", []*crontab.File{userCrontab(t, "ann", "#@ name=a after=dumb\n* * * * * a\n#@ name=b after=a\n* * * * * b\n"), systemCrontab(t, "#@ name=c on=job:dumb:ok\n* * * * * ann c\n")},
@@ -91,7 +91,7 @@ func TestConnectHoldsCirclesAndUnknownNames(t *testing.T) {
 			systemCrontab(t, "#@ name=x after=y\n* * * * * ann x\n#@ name=y after=x,ann/a\n* * * * * ann y\n"), userCrontab(t, "ann", "#@ name=a after=x\n* * * * * a\n"),
 		}, map[string]string{"x": "after= forms a cycle: x -> y -> x", "y": "after= forms a cycle: x -> y -> x"}},
 	} {
-		g, entries := connectNamed(c.tables...)
+		g, entries := connectNamed(c.files...)
 		got := map[string]string{}
 		for i, f := range g.Faults {
 			got[entries[i].Options().Name] = f.Text
@@ -108,7 +108,7 @@ func TestConnectPrefersTheSameOwner(t *testing.T) {
 		g, entries := connectNamed(crontabs...)
 		for i, links := range g.After {
 			if parent := entries[links[0].Parent]; parent.Command() != "mine" {
-				t.Errorf("after=b of entry %d means %q, want that of the same table", i, parent.Command())
+				t.Errorf("after=b of entry %d means %q, want that of the same crontab", i, parent.Command())
 			}
 		}
 		if len(g.After) != 1 {

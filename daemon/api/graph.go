@@ -5,7 +5,7 @@ import "github.com/cronring/cronring/daemon/job"
 // Graph describes which jobs wait for and start on each other.
 type Graph struct {
 	V    int    `json:"v"`
-	Jobs []Node `json:"jobs"` // in the order of their tables
+	Jobs []Node `json:"jobs"` // in the order of their crontabs
 }
 
 // Node is a job of a Graph. A parent is missing from the graph if the user may not see it, or if no

@@ -18,7 +18,7 @@ type Ring struct {
 	Mode      string    `json:"mode,omitempty"` // RingAvailable or RingStrict
 	Self      string    `json:"self,omitempty"` // this member's ID
 	Joined    bool      `json:"joined"`         // false: ring jobs wait because no member has answered yet
-	Jobs      int       `json:"jobs"`           // ring jobs of this host's tables
+	Jobs      int       `json:"jobs"`           // ring jobs of this host's crontabs
 	Members   []Member  `json:"members"`        // including those that are down or have left, by name
 	Voters    []Voter   `json:"voters,omitempty"`
 	Quorum    int       `json:"quorum,omitempty"`       // voters that must agree
@@ -26,7 +26,7 @@ type Ring struct {
 	Problems  []Problem `json:"problems,omitempty"`     // that this member sees now
 	Handovers []Move    `json:"handovers,omitempty"`    // the newest first, since the daemon started
 	Doubled   int       `json:"doubled_24h,omitempty"`  // occurrences that two members ran, found in the last 24 hours
-	Unowned   int       `json:"unowned,omitempty"`      // ring jobs of this host's tables that no member can run
+	Unowned   int       `json:"unowned,omitempty"`      // ring jobs of this host's crontabs that no member can run
 	Held      string    `json:"held_back_by,omitempty"` // why this member takes no ring jobs now
 	Claims    Claims    `json:"claims,omitzero"`        // since the daemon started
 	Drained   *Drained  `json:"drained,omitempty"`      // how far this member is that takes no ring jobs; nil: it takes some
@@ -77,7 +77,7 @@ type Member struct {
 	Version string            `json:"version,omitempty"`
 	RTT     time.Duration     `json:"rtt_ns,omitempty"`
 	Clock   time.Duration     `json:"clock_offset_ns,omitempty"` // its clock less this host's
-	Owns    int               `json:"owns"`                      // ring jobs of the asked host's tables
+	Owns    int               `json:"owns"`                      // ring jobs of the asked host's crontabs
 	Runs    int               `json:"runs"`                      // that run there, according to its last message
 	Lacks   int               `json:"lacks,omitempty"`           // ring jobs of the asked host that it lacks or has with a different entry
 }
@@ -156,7 +156,7 @@ type RingPair struct {
 	There RingJob `json:"there"`
 }
 
-// RingJob is a ring job as its member's table has it.
+// RingJob is a ring job as its member's crontab has it.
 type RingJob struct {
 	Job      job.ID            `json:"job"`
 	Crontab  string            `json:"crontab"`

@@ -28,7 +28,7 @@ type Users struct {
 
 // lookupsAtOnce bounds how many accounts a slow directory service is asked
 // for together, and lookupTimeout how long for all of them: the daemon is not
-// ready before, and a change of a table does not count before.
+// ready before, and a change of a crontab does not count before.
 const (
 	lookupsAtOnce = 4
 	lookupTimeout = 6 * time.Second
@@ -89,12 +89,12 @@ func (b *Users) lookUp(ctx context.Context, user string, now time.Time, before e
 	return event.Barred{Reason: job.AccountRefused, Detail: why}, why != ""
 }
 
-// usersOf names the accounts of tables, but for the daemon's own number, which
+// usersOf names the accounts of crontabs, but for the daemon's own number, which
 // in a container may have no name.
 func usersOf(crontabs []*crontab.File) []string {
 	seen := map[string]bool{}
 	for _, t := range crontabs {
-		last := "" // mostly the same for all of a table
+		last := "" // mostly the same for all of a crontab
 		for i := range t.Entries {
 			if user := t.Entries[i].User(); user != last {
 				seen[user], last = true, user

@@ -15,14 +15,14 @@ import (
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 // successor returns an engine that finds one run of the job j in the store.
-func successor(t *testing.T, table string, state job.RunState, a Adopted) (*Engine, []effect.Effect) {
+func successor(t *testing.T, text string, state job.RunState, a Adopted) (*Engine, []effect.Effect) {
 	t.Helper()
 	h := newSimHost(t, noon, time.UTC)
 	e := New(State{
 		LastSeen: noon.Add(-10 * time.Second), NextRun: 8, Adopted: []Adopted{a},
 		Live: []job.Run{{ID: 7, Job: "j", Due: noon.Add(-time.Minute), Attempt: 1, State: state, Decided: noon.Add(-time.Minute)}},
 	})
-	return e, e.Step(job.Moment{Wall: noon, Up: time.Hour}, event.Load{Crontabs: []*crontab.File{h.crontab("t", table)}})
+	return e, e.Step(job.Moment{Wall: noon, Up: time.Hour}, event.Load{Crontabs: []*crontab.File{h.crontab("t", text)}})
 }
 
 func recordsOf(effects []effect.Effect, kind job.RecordKind) []job.Record {

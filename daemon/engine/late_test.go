@@ -110,7 +110,7 @@ func TestAwaitedRemembersOnlyWhatHasNotCome(t *testing.T) {
 	e := New(State{Known: known, LastSeen: noon, NextRun: 1})
 	e.Step(job.Moment{Wall: noon.Add(time.Second), Up: time.Hour}, event.Load{Crontabs: []*crontab.File{here}, Awaited: map[string]bool{"late": false}})
 	if n := e.awaited.Len(); n != 1 {
-		t.Errorf("%d jobs are remembered, want the one of the table that has not come", n)
+		t.Errorf("%d jobs are remembered, want the one of the crontab that has not come", n)
 	}
 }
 

@@ -33,7 +33,7 @@ func crontabOf(t *testing.T, text string) *crontab.File {
 	return file
 }
 
-// What the host cannot enforce is said when the tables are loaded, and the
+// What the host cannot enforce is said when the crontabs are loaded, and the
 // entry is held.
 func TestEntriesThatTheHostCannotLimitAreHeld(t *testing.T) {
 	g := groupsWithoutSystemd(t)

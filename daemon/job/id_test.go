@@ -7,9 +7,9 @@ import (
 
 func TestDeriveIDLeavesTimeAndPlaceOut(t *testing.T) {
 	for _, c := range []struct {
-		owner, table, user, command string
-		twin                        int
-		want                        ID
+		owner, crontab, user, command string
+		twin                          int
+		want                          ID
 	}{
 		{"root", "/etc/cron.d/etl", "root", "true", 1, "etl.root.b5bea41b"},
 		{"root", "/etc/cron.d/etl", "root", "true", 2, "etl.root.b5bea41b-2"},
@@ -21,8 +21,8 @@ func TestDeriveIDLeavesTimeAndPlaceOut(t *testing.T) {
 		{"ann", "/var/spool/cron/crontabs/ann", "ann", "true", 1, "ann/b5bea41b"},
 		{"ann", "/var/spool/cron/crontabs/ann", "ann", "true", 3, "ann/b5bea41b-3"},
 	} {
-		if got := DeriveID(c.owner, c.table, c.user, c.command, c.twin); got != c.want {
-			t.Errorf("DeriveID(%q, %q, %q, %q, %d) = %q, want %q", c.owner, c.table, c.user, c.command, c.twin, got, c.want)
+		if got := DeriveID(c.owner, c.crontab, c.user, c.command, c.twin); got != c.want {
+			t.Errorf("DeriveID(%q, %q, %q, %q, %d) = %q, want %q", c.owner, c.crontab, c.user, c.command, c.twin, got, c.want)
 		}
 	}
 }

@@ -17,7 +17,7 @@ type Job struct {
 	Command  string            `json:"command"`  // text before the first unescaped %
 	Stdin    string            `json:"stdin,omitempty"`
 	Dir      string            `json:"dir,omitempty"`     // working directory, if it is not the home directory: then /bin/sh runs it, like under anacron
-	Env      []string          `json:"env,omitempty"`     // NAME=value, in table order
+	Env      []string          `json:"env,omitempty"`     // NAME=value, in the order of the crontab
 	Shard    int               `json:"shard,omitempty"`   // of Shards, from 0
 	Shards   int               `json:"shards,omitempty"`  // number of jobs that shards= makes of the entry; 0: without shards=
 	Options  map[string]string `json:"options,omitempty"` // effective #@ options as written

@@ -57,5 +57,5 @@ const (
 	SkippedID = "9045e335267345ffa583a2d3d5a3e39c" // an occurrence was skipped, or a queued run dropped
 	NoticeID  = "b1c7a4f05d0e4a7f9b3c2f6d8e1a5c74" // a notification is sent to channels, in the daemon's own log
 	SteppedID = "5ae8d00fd41c4593b7576fb0484097e7" // the clock was set
-	RefusedID = "3e2d778f11b949329630ce5bdecffe19" // a table is not read, in the daemon's own log
+	RefusedID = "3e2d778f11b949329630ce5bdecffe19" // a crontab is not read, in the daemon's own log
 )

@@ -52,7 +52,7 @@ func TestComposeGolden(t *testing.T) {
 		r.Anacron, r.Account = "cron.daily", account.Account{Name: "root", Home: "/root"}
 		return r
 	}
-	table := []string{"SHELL=/bin/sh", "MAILTO=ops@example.org,root", "MAILFROM=cron@example.org", "FOO=bar baz"}
+	env := []string{"SHELL=/bin/sh", "MAILTO=ops@example.org,root", "MAILFROM=cron@example.org", "FOO=bar baz"}
 	full := debian
 	full.FullHost, full.Charset = true, ""
 	marked := debian
@@ -65,10 +65,10 @@ func TestComposeGolden(t *testing.T) {
 		config Config
 		report Report
 	}{
-		{"debian", debian, report(`echo "50% ü	tab"; echo err >&2`, "50% ü\ttab\nerr\n", table...)},
-		{"debian failed", debian, withFailure(report("echo fail; exit 3", "fail\n", table...))},
-		{"debian -L 4 failed", marked, withFailure(report("echo fail; exit 3", "fail\n", table...))},
-		{"debian -L 4", marked, report("echo fine", "fine\n", table...)},
+		{"debian", debian, report(`echo "50% ü	tab"; echo err >&2`, "50% ü\ttab\nerr\n", env...)},
+		{"debian failed", debian, withFailure(report("echo fail; exit 3", "fail\n", env...))},
+		{"debian -L 4 failed", marked, withFailure(report("echo fail; exit 3", "fail\n", env...))},
+		{"debian -L 4", marked, report("echo fine", "fine\n", env...)},
 		{"debian plain, CR, no LF", debian, report(`printf 'x\r\ny'`, "x\r\ny")},
 		{"debian full host, C locale", full, report("true", "x\n", "CONTENT_TYPE=text/html; charset=x", "CONTENT_TRANSFER_ENCODING=base64")},
 		{"rhel", rhel, report("echo plain", "x\r\ny\n")},

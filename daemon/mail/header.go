@@ -15,7 +15,7 @@ import (
 const longestLine = 900
 
 // mostVariables bounds the X-Cron-Env headers; cronie reads no more from a
-// table.
+// crontab.
 const mostVariables = 1000
 
 // header is the lines above a body.
@@ -106,7 +106,7 @@ func (h *header) subject(c Config, r Report) {
 	h.line("Subject", fmt.Sprintf("Cron <%s@%s> %s", r.Account.Name, hostIn(c), r.Job.Command), tail)
 }
 
-// mime adds the headers on the form of the body, which a table may set. An
+// mime adds the headers on the form of the body, which a crontab may set. An
 // empty value is set, too, as in the crons.
 func (h *header) mime(c Config, env *variables) {
 	kind, encoding := "text/plain; charset="+charset(c), "8bit"

@@ -39,7 +39,7 @@ type Report struct {
 	Job           *job.Job
 	Run           *job.Run
 	Account       account.Account // whose job it is
-	Path          string          // PATH of jobs whose table sets none
+	Path          string          // PATH of jobs whose crontab sets none
 	Session       []string        // NAME=value that the session adds (PAM); cronie shows them
 	MailOnFailure bool            // the entry's -n
 	When          option.MailWhen

@@ -17,7 +17,7 @@ type Notice struct {
 	To      []string        // addresses; none: the job's
 	MailTo  *string         // the job's mailto=; nil: it has none
 	Unasked bool            // no option requested it: an empty MAILTO suppresses it
-	Env     []string        // the assignments of its table, for MAILTO and MAILFROM
+	Env     []string        // the assignments of its crontab, for MAILTO and MAILFROM
 	Subject string          // what follows the names of account and host
 	Text    string
 }
@@ -59,7 +59,7 @@ func ComposeNotice(c Config, n Notice) (*Message, error) {
 	}, nil
 }
 
-// noticeEnv is the mailer's environment of Debian's family: what the job's table
+// noticeEnv is the mailer's environment of Debian's family: what the job's crontab
 // sets is none of a notice's business.
 func noticeEnv(c Config, a account.Account) []string {
 	c.Family = crontab.Debian

@@ -17,7 +17,7 @@ func TestSessionsAsThePAMFileRequires(t *testing.T) {
 	var log strings.Builder
 	pam := account.PAM{Service: "cron"}
 	s := New(Options{PAM: func() account.PAM { return pam }, Systemd: true, Log: slog.New(slog.NewTextHandler(&log, nil))})
-	takes := func(user, table string) bool { return s.Takes(&job.Job{User: user, Crontab: table}) }
+	takes := func(user, text string) bool { return s.Takes(&job.Job{User: user, Crontab: text}) }
 	health := func() (h api.Health) { s.Health(&h); return h }
 
 	if takes("alice", "alice") || takes("root", "/etc/crontab") {

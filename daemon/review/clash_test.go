@@ -14,7 +14,7 @@ func TestFindClashes(t *testing.T) {
 		many += fmt.Sprintf("#@ name=j%d\n15 4 * * * root j%d\n", i, i)
 	}
 	for _, tc := range []struct{ name, old, text, want string }{
-		{"added beside jobs of its own and of other tables", base, base + "#@ name=new\n30 3 * * * root new\n", "new 11-21 03:30 [dump orders]+0"},
+		{"added beside jobs of its own and of other crontabs", base, base + "#@ name=new\n30 3 * * * root new\n", "new 11-21 03:30 [dump orders]+0"},
 		{"added where nothing starts", base, base + "#@ name=new\n31 3 * * * root new\n", "new -"},
 		{"the fullest of its minutes", base, base + "#@ name=new\n25-30 3 * * * root new\n", "new 11-21 03:30 [dump orders]+0"},
 		{"schedule moved to where another starts", base + "#@ name=k\n1 2 * * * root k\n", base + "#@ name=k\n30 3 * * * root k\n", "k 11-21 03:30 [dump orders]+0"},

@@ -239,7 +239,7 @@ func TestLogInTheJournal(t *testing.T) {
 	}
 }
 
-// lineOfCrontab is the entry of one line, below its directives, in a table of root's.
+// lineOfCrontab is the entry of one line, below its directives, in a crontab of root's.
 func lineOfCrontab(t *testing.T, text string) *crontab.Entry {
 	t.Helper()
 	file, diagnostics := crontab.Parse("test", text+"\n", crontab.Config{Format: crontab.System, Privileged: true})

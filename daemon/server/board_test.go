@@ -279,7 +279,7 @@ func TestBoardOfARole(t *testing.T) {
 }
 
 // The same while things happen: boards are read, the history is asked and
-// tables are loaded all at once, and in the end nothing is missing.
+// crontabs are loaded all at once, and in the end nothing is missing.
 func TestBoardWhileThingsHappen(t *testing.T) {
 	for seed := range uint64(6) {
 		r := rand.New(rand.NewPCG(seed, 2))
@@ -309,7 +309,7 @@ func TestBoardWhileThingsHappen(t *testing.T) {
 		close(over)
 		reading.Wait()
 		for _, reader := range readers {
-			for range 2 { // tables that are loaded meanwhile end a round
+			for range 2 { // crontabs that are loaded meanwhile end a round
 				reader.round()
 			}
 			reader.check(fmt.Sprintf("seed %d", seed))
@@ -473,7 +473,7 @@ func TestBoardOfAHistoryThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// BenchmarkBoard opens a board of 100,000 jobs in 1,000 tables that have run
+// BenchmarkBoard opens a board of 100,000 jobs in 1,000 crontabs that have run
 // once each, over a socket: until the first page and until the whole is on the
 // client. "first" is the time that the history is asked as well.
 func BenchmarkBoard(b *testing.B) {

@@ -102,7 +102,7 @@ func TestExplainTellsSharedMinutes(t *testing.T) {
 
 // Other users' jobs are hidden from users without access, including in clashes.
 func TestExplainHidesOthersJobs(t *testing.T) {
-	w := newWorld(t, annsTable)
+	w := newWorld(t, annsJobs)
 	explained := func(uid uint32) (x api.Explanation) {
 		_, text := w.walk(uid, "GET", "/v1/explain", walked{query: "job=ann-job"})
 		if err := json.Unmarshal([]byte(text), &x); err != nil {

@@ -82,7 +82,7 @@ func abstract(t *testing.T) (l net.Listener, address string) {
 // TestConfinedProcessChangesNothing: a run with a sandbox cannot have the daemon run something
 // without it, but it sees its jobs and keeps state.
 func TestConfinedProcessChangesNothing(t *testing.T) {
-	w := newWorld(t, annsTable)
+	w := newWorld(t, annsJobs)
 	needFree(t)
 	l, address := abstract(t)
 	w.serveOn(l, w.server())

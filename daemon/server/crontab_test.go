@@ -54,11 +54,11 @@ func annsCrontab(t *testing.T, w *world) {
 
 // The status reports what a user must not do, with the same rules as the requests themselves.
 func TestStatusTellsWhatIsDenied(t *testing.T) {
-	w := newWorld(t, annsTable)
+	w := newWorld(t, annsJobs)
 	paths := addCrontabs(t, w)
 	installAnns(w, "#@ name=own\n* * * * * true\n")
 	file, _ := crontab.Parse(filepath.Join(paths.Users, "ann"), "#@ name=own\n* * * * * true\n", crontab.Config{Owner: "ann", Zone: time.LoadLocation})
-	system, _ := crontab.Parse("/etc/cron.d/etl", annsTable, crontab.Config{Format: crontab.System, Zone: time.LoadLocation})
+	system, _ := crontab.Parse("/etc/cron.d/etl", annsJobs, crontab.Config{Format: crontab.System, Zone: time.LoadLocation})
 	w.Step(event.Load{Crontabs: []*crontab.File{system, file}})
 	filetest.Write(t, paths.Deny, "bob\n", 0o644)
 	for _, tc := range []struct {
@@ -78,10 +78,10 @@ func TestStatusTellsWhatIsDenied(t *testing.T) {
 			}
 		}
 		if status, _ := w.walk(tc.uid, "GET", "/v1/file", walked{}); (status == http.StatusOK) != (st.Denied.Crontab == "") {
-			t.Errorf("uid %d: its own table is answered with %d, and it was told %q", tc.uid, status, st.Denied.Crontab)
+			t.Errorf("uid %d: its own crontab is answered with %d, and it was told %q", tc.uid, status, st.Denied.Crontab)
 		}
 		if status, _ := w.walk(tc.uid, "GET", "/v1/file", walked{query: "file=/etc/cron.d/etl"}); (status == http.StatusForbidden) != (st.Denied.Entries != "") {
-			t.Errorf("uid %d: another table is answered with %d, and it was told %q", tc.uid, status, st.Denied.Entries)
+			t.Errorf("uid %d: another crontab is answered with %d, and it was told %q", tc.uid, status, st.Denied.Entries)
 		}
 		if status, _ := w.walk(tc.uid, "POST", "/v1/reload", walked{}); (status != http.StatusOK) != (st.Denied.Reload != "") {
 			t.Errorf("uid %d: a reload is answered with %d, and it was told %q", tc.uid, status, st.Denied.Reload)
@@ -115,7 +115,7 @@ func TestInventedHostHasNoCrontabs(t *testing.T) {
 // text, and no caller can write another word into it.
 func TestAuditHasTheVerb(t *testing.T) {
 	for verb, want := range map[string]string{"": "edit", "set": "set", "add": "add", "rm": "rm", "apply": "apply", "reload": "edit"} {
-		w := newWorld(t, annsTable)
+		w := newWorld(t, annsJobs)
 		addCrontabs(t, w)
 		if _, status := asked[api.Installed](w, annUID, "POST", "/v1/file/install", "", `{"user":"ann","text":"Iwo=","verb":"`+verb+`"}`); status != http.StatusOK {
 			t.Fatalf("%q: status %d", verb, status)

@@ -8,7 +8,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 )
 
-const emitTable = `
+const emitCrontab = `
 #@ name=own on=event:ready
 0 0 31 2 * ann true
 #@ name=invited on=event:bob/ready
@@ -36,7 +36,7 @@ func TestEmitStartsOnlyWhoListens(t *testing.T) {
 		{annUID, `{"event":"ready","env":["n=` + strings.Repeat("x", 16000) + `"]}`, 200, 1, 1},
 		{annUID, `{"event":"ready","env":["user=root"]}`, http.StatusBadRequest, 0, 0},
 	} {
-		w := newWorld(t, emitTable)
+		w := newWorld(t, emitCrontab)
 		e, status := asked[api.Emitted](w, tc.uid, "POST", "/v1/emit", "", tc.body)
 		if status != tc.status || len(e.Runs) != tc.runs {
 			t.Errorf("uid %d, %s: got %d, %d runs, want %d, %d", tc.uid, tc.body, status, len(e.Runs), tc.status, tc.runs)
@@ -49,7 +49,7 @@ func TestEmitStartsOnlyWhoListens(t *testing.T) {
 
 // TestEmissionsOfOthersAreNotSeen: only administrators see the events of all users.
 func TestEmissionsOfOthersAreNotSeen(t *testing.T) {
-	w := newWorld(t, emitTable)
+	w := newWorld(t, emitCrontab)
 	for _, uid := range []uint32{annUID, bobUID} {
 		asked[api.Emitted](w, uid, "POST", "/v1/emit", "", `{"event":"ready"}`)
 	}

@@ -87,7 +87,7 @@ func TestDocuments(t *testing.T) {
 func TestWhy(t *testing.T) {
 	var all strings.Builder
 	for _, s := range whyStories {
-		w := newWorld(t, s.table)
+		w := newWorld(t, s.crontab)
 		s.happens(w)
 		query := "job=j"
 		if s.at != "" {
@@ -126,9 +126,9 @@ const retryCrontab = "#@ name=j retry=1 backoff=1m..1m retry-jitter=0\n0 2 * * *
 
 // whyStories cover each step as the first cross, and each way to pass.
 var whyStories = []struct {
-	name, table string
-	happens     func(w *world)
-	at          string // "": the newest
+	name, crontab string
+	happens       func(w *world)
+	at            string // "": the newest
 }{
 	{"ran well", "#@ name=j\n0,30 2 * * * ann run\n", func(w *world) {
 		w.To("2026-11-20T02:30:00Z")
@@ -155,7 +155,7 @@ var whyStories = []struct {
 	}, ""},
 	{"to come", "#@ name=j\n0 2 * * * ann run\n", func(*world) {}, ""},
 	{"never was and never comes", "#@ name=j\n0 0 31 2 * ann run\n", func(*world) {}, ""},
-	{"entry: the table was changed since", "0 2 * * * ann run\n", func(w *world) {
+	{"entry: the crontab was changed since", "0 2 * * * ann run\n", func(w *world) {
 		w.To("2026-11-20T03:00:00Z")
 		w.Load("#@ name=j\n0 2 * * * ann run\n")
 		w.To("2026-11-20T04:00:00Z")

@@ -19,7 +19,7 @@ import (
 	"github.com/cronring/cronring/daemon/server/call"
 )
 
-const annsTable = `
+const annsJobs = `
 #@ name=ann-job on-exhausted=dead
 * * * * * ann ann-secret-command
 #@ name=bob-job
@@ -28,7 +28,7 @@ const annsTable = `
 
 // annsWorld has a live and an ended run of ann's, each with output.
 func annsWorld(t *testing.T) *world {
-	w := newWorld(t, annsTable)
+	w := newWorld(t, annsJobs)
 	w.To("2026-11-20T00:01:00Z") // runs 1 (ann) and 2 (bob)
 	w.Start(1)
 	w.End(1, 1)
@@ -46,7 +46,7 @@ type walked struct {
 	own         bool // each user may request it, and acts as that user
 	process     bool // only processes of the run may request it
 	private     bool // ann's own crontab: only ann may request it
-	table       bool // it is about crontabs; ann has one
+	crontab     bool // it is about crontabs; ann has one
 	streams     bool
 	endless     bool // it streams until the caller has enough
 }
@@ -104,16 +104,16 @@ var request = map[string]walked{
 	"POST /v1/redrive":       {body: `{"refs":["1"]}`, names: true},
 	"POST /v1/drop":          {body: `{"refs":["1"]}`, names: true},
 
-	"GET /v1/crontab":          {query: "user=ann", private: true, table: true},
-	"POST /v1/crontab/install": {body: `{"user":"ann","text":"Iwo="}`, private: true, table: true},
-	"POST /v1/crontab/remove":  {body: `{"user":"ann"}`, private: true, table: true},
-	"POST /v1/crontab/edited":  {body: `{"user":"ann"}`, private: true, table: true},
-	"GET /v1/crontabs":         {table: true},
-	"GET /v1/file":             {query: "user=ann", private: true, table: true},
-	"POST /v1/file/install":    {body: `{"user":"ann","text":"Iwo="}`, private: true, table: true},
-	"GET /v1/revisions":        {query: "user=ann", private: true, table: true},
-	"GET /v1/revision":         {query: "revision=1", names: true, table: true},
-	"POST /v1/undo":            {body: `{"revision":1}`, names: true, table: true},
+	"GET /v1/crontab":          {query: "user=ann", private: true, crontab: true},
+	"POST /v1/crontab/install": {body: `{"user":"ann","text":"Iwo="}`, private: true, crontab: true},
+	"POST /v1/crontab/remove":  {body: `{"user":"ann"}`, private: true, crontab: true},
+	"POST /v1/crontab/edited":  {body: `{"user":"ann"}`, private: true, crontab: true},
+	"GET /v1/crontabs":         {crontab: true},
+	"GET /v1/file":             {query: "user=ann", private: true, crontab: true},
+	"POST /v1/file/install":    {body: `{"user":"ann","text":"Iwo="}`, private: true, crontab: true},
+	"GET /v1/revisions":        {query: "user=ann", private: true, crontab: true},
+	"GET /v1/revision":         {query: "revision=1", names: true, crontab: true},
+	"POST /v1/undo":            {body: `{"revision":1}`, names: true, crontab: true},
 }
 
 // Every route is walked, so a new one cannot be added without an answer to
@@ -139,7 +139,7 @@ func TestRoutesPerPeer(t *testing.T) {
 					t.Fatal("the route has no request in this test: add one")
 				}
 				w := annsWorld(t)
-				if q.table || os.Geteuid() == 0 { // only root can give ann one
+				if q.crontab || os.Geteuid() == 0 { // only root can give ann one
 					annsCrontab(t, w)
 				}
 				if strings.HasPrefix(r.path, "/v1/ring") {

@@ -35,7 +35,7 @@ func TestRoutesPerRole(t *testing.T) {
 		for _, role := range []call.Role{call.View, call.Operate, call.Admin} {
 			t.Run(r.method+r.path+" as "+role.String(), func(t *testing.T) {
 				w := annsWorld(t)
-				if q.table {
+				if q.crontab {
 					annsCrontab(t, w)
 				}
 				w.grant = grantBob(role)
@@ -46,7 +46,7 @@ func TestRoutesPerRole(t *testing.T) {
 				case role == call.Admin:
 				case r.permission == admin, q.private, q.input, r.permission == operator && role == call.View:
 					want = http.StatusForbidden
-				case q.table && q.names: // a version of ann's crontab
+				case q.crontab && q.names: // a version of ann's crontab
 					want = http.StatusNotFound
 				}
 				if status != want {
@@ -63,7 +63,7 @@ func TestRoutesPerRole(t *testing.T) {
 	}
 }
 
-const narrowTable = `
+const narrowCrontab = `
 #@ name=open
 * * * * * ann true
 #@ name=seen access=operate:@wheel
@@ -78,7 +78,7 @@ const narrowTable = `
 
 // access= of a job narrows the roles of others, but not those of its own user.
 func TestAccessOfJobsNarrowsRoles(t *testing.T) {
-	w := newWorld(t, narrowTable)
+	w := newWorld(t, narrowCrontab)
 	w.To("2026-11-20T00:01:00Z")
 	w.grant = grantBob(call.Operate)
 	names := func(path string) string {
@@ -116,7 +116,7 @@ func TestAccessOfJobsNarrowsRoles(t *testing.T) {
 
 // Problems name users and quote what is theirs.
 func TestProblemsOfOthersAreHidden(t *testing.T) {
-	w := newWorld(t, narrowTable)
+	w := newWorld(t, narrowCrontab)
 	w.Problems = []api.Problem{{What: "everybody's problem"}, {What: "ann's problem", User: "ann"}, {What: "bob's problem", User: "bob"}, {What: "root's problem", User: "root"}}
 	for role, want := range map[call.Role]string{call.Own: "everybody bob", call.View: "everybody ann bob root", call.Admin: "everybody ann bob root"} {
 		w.grant = grantBob(role)
@@ -138,7 +138,7 @@ func TestProblemsOfOthersAreHidden(t *testing.T) {
 // An operator cannot set variables such as LD_PRELOAD, which would make a job of another user do
 // anything.
 func TestOperatorCannotSetVariables(t *testing.T) {
-	w := newWorld(t, narrowTable)
+	w := newWorld(t, narrowCrontab)
 	w.grant = grantBob(call.Operate)
 	for jobs, want := range map[string]int{`"bobs"`: http.StatusOK, `"open"`: http.StatusForbidden, `"bobs","open"`: http.StatusForbidden, `"*"`: http.StatusForbidden} {
 		before := len(w.Facts())
@@ -170,8 +170,8 @@ func TestAmbiguousNameOfAJobThatMustNotBeOperated(t *testing.T) {
 
 // A viewer does not learn when jobs run that access= hides.
 func TestTimelineLeavesOutHiddenJobs(t *testing.T) {
-	for table, want := range map[string]bool{"* * * * * ann true\n": true, "#@ access=view:@wheel\n* * * * * ann true\n": false} {
-		w := newWorld(t, table)
+	for text, want := range map[string]bool{"* * * * * ann true\n": true, "#@ access=view:@wheel\n* * * * * ann true\n": false} {
+		w := newWorld(t, text)
 		w.To("2026-11-20T00:05:00Z")
 		w.Start(1)
 		w.grant = grantBob(call.View)
@@ -181,14 +181,14 @@ func TestTimelineLeavesOutHiddenJobs(t *testing.T) {
 			t.Fatalf("%d %s", status, text)
 		}
 		if got := slices.ContainsFunc(line.Load, func(n int) bool { return n > 0 }); got != want {
-			t.Errorf("%q: load %v", table, line.Load)
+			t.Errorf("%q: load %v", text, line.Load)
 		}
 	}
 }
 
 // A viewer does not learn how often jobs fail that access= hides.
 func TestFailuresLeaveOutHiddenJobs(t *testing.T) {
-	w := newWorld(t, narrowTable)
+	w := newWorld(t, narrowCrontab)
 	w.Play("2026-11-20T00:03:30Z", func(effect.Start) simulated.Played {
 		return simulated.Played{Took: time.Second, Outcome: job.Outcome{Kind: job.Exited, Code: 1}}
 	})
@@ -215,7 +215,7 @@ func TestFailuresLeaveOutHiddenJobs(t *testing.T) {
 }
 
 func TestAccessExplains(t *testing.T) {
-	w := newWorld(t, narrowTable)
+	w := newWorld(t, narrowCrontab)
 	w.grant = grantBob(call.Operate)
 	ask := func(uid uint32, query string) (a api.Access) {
 		t.Helper()

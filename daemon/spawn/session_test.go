@@ -150,7 +150,7 @@ func TestSessionIsSomebodyElsesChild(t *testing.T) {
 		t.Errorf("asked for %+v with %q", s.Session, s.stdin)
 	}
 	if vars := strings.Join(s.Env, " "); !strings.Contains(vars, "A=b") || strings.Contains(vars, "ETC=") {
-		t.Errorf("environment %q, want the table's without the host's", vars)
+		t.Errorf("environment %q, want the crontab's without the host's", vars)
 	}
 	wantOutcome(t, r.do("here"), exited(127)) // a waiting call does not block other runs
 	s.reply <- nil

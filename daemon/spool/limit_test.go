@@ -49,7 +49,7 @@ func TestSourceReadsACrontabAsFarAsTheLimit(t *testing.T) {
 }
 
 // TestSourceForgetsSchedulesOfReplacedEntries installs crontabs whose schedules
-// all differ: the cache that tables share must not keep those of every version.
+// all differ: the cache that crontabs share must not keep those of every version.
 func TestSourceForgetsSchedulesOfReplacedEntries(t *testing.T) {
 	needRoot(t)
 	h := newCrontabDirs(t, crontab.Debian)

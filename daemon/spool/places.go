@@ -21,7 +21,7 @@ type Paths struct {
 	Passwd     string
 	Localtime  string // the host's time zone
 	Timezone   string // its name, if Localtime is not a link
-	Group      string // group of the users' tables: "crontab" on Debian, "" for the user's own
+	Group      string // group of the users' crontabs: "crontab" on Debian, "" for the user's own
 	Header     bool   // crontab(1) adds three lines of comment at the top
 }
 

@@ -4,7 +4,7 @@ import "time"
 
 // settling waits until nothing has happened for a quiet period, but never longer
 // than a maximum: a package manager that unpacks for a minute must not starve
-// the tables that it installed first.
+// the crontabs that it installed first.
 type settling struct {
 	quiet, most time.Duration
 	first, last time.Time // zero when nothing is waiting

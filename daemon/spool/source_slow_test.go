@@ -38,8 +38,8 @@ func TestScanAsksASlowServiceForManyAtOnce(t *testing.T) {
 		h.write(h.user(name), "* * * * * true\n", 0o600, 5000+i)
 	}
 	for _, c := range []struct {
-		takes  time.Duration
-		tables int
+		takes    time.Duration
+		crontabs int
 	}{{500 * time.Millisecond, 1 + users}, {time.Hour, 1}} {
 		synctest.Test(t, func(t *testing.T) {
 			o := h.options()
@@ -49,8 +49,8 @@ func TestScanAsksASlowServiceForManyAtOnce(t *testing.T) {
 			if took := time.Since(before); took > patience {
 				t.Errorf("an answer takes %v: the scan took %v, want %v at most", c.takes, took, patience)
 			}
-			if len(s.Crontabs) != c.tables || len(s.Refused) != 1+users-c.tables {
-				t.Errorf("an answer takes %v: %d tables, %d refused; want %d tables", c.takes, len(s.Crontabs), len(s.Refused), c.tables)
+			if len(s.Crontabs) != c.crontabs || len(s.Refused) != 1+users-c.crontabs {
+				t.Errorf("an answer takes %v: %d crontabs, %d refused; want %d crontabs", c.takes, len(s.Crontabs), len(s.Refused), c.crontabs)
 			}
 			for _, r := range s.Refused {
 				if r.Code != CodeUnchecked {
@@ -68,7 +68,7 @@ func TestScanAsksASlowServiceForManyAtOnce(t *testing.T) {
 			time.Sleep(time.Minute)
 		}
 		if n := len(s.Scan(t.Context()).Crontabs); n != 1+users {
-			t.Errorf("after four scans there are %d tables, want %d", n, 1+users)
+			t.Errorf("after four scans there are %d crontabs, want %d", n, 1+users)
 		}
 	})
 	delete(h.users, "user0")

@@ -33,7 +33,7 @@ func (r *reads) scan() *reads {
 	return r
 }
 
-// expect compares tables and changes with a list of words: "=pkg" for a table
+// expect compares crontabs and changes with a list of words: "=pkg" for a crontab
 // that is loaded, "pkg reloaded" for a change.
 func (r *reads) expect(want ...string) {
 	r.Helper()
@@ -45,7 +45,7 @@ func (r *reads) expect(want ...string) {
 		got = append(got, filepath.Base(c.Path)+" "+string(c.Kind))
 	}
 	if !slices.Equal(got, want) {
-		r.Errorf("tables and changes %q\nwant %q", got, want)
+		r.Errorf("crontabs and changes %q\nwant %q", got, want)
 	}
 }
 
@@ -154,7 +154,7 @@ func TestSourceFollowsEdits(t *testing.T) {
 	r.scan().expect("=a", "=b", "a reloaded")
 	r.runs("root:a2 root:b1")
 	if r.Crontabs[1] != b {
-		t.Error("a table that did not change was parsed again")
+		t.Error("a crontab that did not change was parsed again")
 	}
 	if c := r.Changes[0]; c.Log != "(*system*a) RELOAD ("+h.system("a")+")" || c.Text != "1 1 * * * root a2\n" {
 		t.Errorf("change %+v; want RELOAD and the new text", c)
@@ -170,13 +170,13 @@ func TestSourceFollowsEdits(t *testing.T) {
 	h.must(os.Chtimes(h.system("b"), time.Now(), time.Unix(0, 0)))
 	r.scan().expect("=a", "=b")
 	if r.Changed || r.Crontabs[1] != b {
-		t.Error("a table that was only touched was parsed again")
+		t.Error("a crontab that was only touched was parsed again")
 	}
 
 	h.must(os.Remove(h.system("a")))
 	r.scan().expect("=b", "a gone")
 	if !r.Changed {
-		t.Error("a table that is gone is no change")
+		t.Error("a crontab that is gone is no change")
 	}
 }
 
@@ -314,7 +314,7 @@ func TestSourceAcceptsWhatWasMended(t *testing.T) {
 	h.must(os.Chmod(h.user("bob"), 0o600))
 	r.scan().expect("=bob", "bob accepted")
 	if r.Crontabs[0] != file || r.Changes[0].Log != "(bob) RELOAD (crontabs/bob)" {
-		t.Errorf("change %+v, same table %t; want RELOAD of the same", r.Changes[0], r.Crontabs[0] == file)
+		t.Errorf("change %+v, same crontab %t; want RELOAD of the same", r.Changes[0], r.Crontabs[0] == file)
 	}
 	// What was never good has nothing to keep.
 	h.write(h.user("eve"), goodUser, 0o666, eveUID)
@@ -394,7 +394,7 @@ func TestSourceTakesNoise(t *testing.T) {
 	h.write(h.system("pkg"), goodSystem, 0o644, 0)
 	r := h.open().scan()
 	if len(r.Crontabs) != 2 || len(r.Crontabs[1].Entries) != 1 || len(r.Diagnostics) == 0 {
-		t.Errorf("%d tables, %d diagnostics; want noise to be reported and the rest to run", len(r.Crontabs), len(r.Diagnostics))
+		t.Errorf("%d crontabs, %d diagnostics; want noise to be reported and the rest to run", len(r.Crontabs), len(r.Diagnostics))
 	}
 }
 
@@ -543,7 +543,7 @@ func TestSourcePackageManagersBurst(t *testing.T) {
 	}
 	r.scan()
 	if len(r.Crontabs) != 100 || len(r.Ignored) != 0 || len(r.Refused) != 0 {
-		t.Errorf("%d tables, ignored %v, refused %v; want 100 and none", len(r.Crontabs), r.Ignored, r.Refused)
+		t.Errorf("%d crontabs, ignored %v, refused %v; want 100 and none", len(r.Crontabs), r.Ignored, r.Refused)
 	}
 }
 
@@ -573,7 +573,7 @@ func BenchmarkScan(b *testing.B) {
 	s := OpenSource(h.options())
 	s.fresh = -time.Hour // what was just made is taken to be old
 	if n := len(s.Scan(b.Context()).Crontabs); n != files {
-		b.Fatalf("%d tables, want %d", n, files)
+		b.Fatalf("%d crontabs, want %d", n, files)
 	}
 	b.Run("Unchanged", func(b *testing.B) {
 		b.ReportAllocs()
@@ -613,7 +613,7 @@ func TestSourceParsesAnewForAnotherSidecarOnly(t *testing.T) {
 		t.Helper()
 		before := r.Crontabs
 		if r.scan(); slices.Equal(before, r.Crontabs) != want || r.Changed == want || len(r.Changes) > 0 {
-			t.Errorf("%s: same tables %t, changed %t, changes %v; want the same: %t", what, slices.Equal(before, r.Crontabs), r.Changed, r.Changes, want)
+			t.Errorf("%s: same crontabs %t, changed %t, changes %v; want the same: %t", what, slices.Equal(before, r.Crontabs), r.Changed, r.Changes, want)
 		}
 	}
 	sidecar := &sidecar.Sidecar{Default: []sidecar.Setting{{Key: "retry", Value: "3"}}}
@@ -627,7 +627,7 @@ func TestSourceParsesAnewForAnotherSidecarOnly(t *testing.T) {
 	b := r.Crontabs[1]
 	h.write(h.system("a"), "1 1 * * * root a2\n", 0o644, 0)
 	if r.scan(); r.Crontabs[1] != b || r.Crontabs[0].Entries[0].Options() != b.Entries[0].Options() {
-		t.Error("an edit of one table: the other was parsed again, or they do not share their options")
+		t.Error("an edit of one crontab: the other was parsed again, or they do not share their options")
 	}
 	r.SetSidecar(nil)
 	same(false, "no sidecar")

@@ -7,7 +7,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 )
 
-// maxErrors bounds what a hostile table can make the log take.
+// maxErrors bounds what a hostile crontab can make the log take.
 const maxErrors = 100
 
 // cronErrors returns the lines of cron's log for ignored lines of a crontab: one for each, in

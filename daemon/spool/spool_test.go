@@ -25,7 +25,7 @@ func TestConfigKnowsSystemCrontabsByPlace(t *testing.T) {
 		}
 	}
 	if h.Config("x", true).Format != crontab.System {
-		t.Error("a file that is said to be a system table is none")
+		t.Error("a file that is said to be a system crontab is none")
 	}
 }
 

@@ -25,7 +25,7 @@ const (
 	CodeMode      crontab.Code = "F106" // others may write it
 	CodeLinks     crontab.Code = "F107" // more than one name
 	CodeSize      crontab.Code = "F108" // too large
-	CodeDirectory crontab.Code = "F109" // a directory of tables that cannot be listed
+	CodeDirectory crontab.Code = "F109" // a directory of crontabs that cannot be listed
 	CodeUnchecked crontab.Code = "F110" // whether there is such an account cannot be checked
 	CodeDefect    crontab.Code = "F111" // the parser panics
 )
@@ -61,11 +61,11 @@ const (
 	anacrontab                // /etc/anacrontab
 )
 
-// candidate is a file that may be a table.
+// candidate is a file that may be a crontab.
 type candidate struct {
 	kind kind
 	path string
-	name string // last element of path: the account of a user's table; "" for /etc/crontab
+	name string // last element of path: the account of a user's crontab; "" for /etc/crontab
 }
 
 // trust is the host's rules.
@@ -222,7 +222,7 @@ func (t trust) logPath(c candidate) string {
 	return c.path
 }
 
-// reload is the line that cron logs when it reads a table again.
+// reload is the line that cron logs when it reads a crontab again.
 func (t trust) reload(c candidate) string {
 	if c.kind == namedCrontab {
 		return ""

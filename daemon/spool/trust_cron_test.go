@@ -57,8 +57,8 @@ func TestInTrustSaysWhatDebiansCronSays(t *testing.T) {
 	}
 }
 
-// makeRows makes a user's and a system's table for each row, and an account
-// for each user's table.
+// makeRows makes a user's and a system's crontab for each row, and an account
+// for each user's crontab.
 func (h *crontabDirs) makeRows(root string) {
 	h.Helper()
 	passwd := fmt.Sprintf("root:x:0:0::/root:/bin/sh\neve:x:%d:100::/:/bin/sh\n", eveUID)
@@ -132,7 +132,7 @@ func (h *crontabDirs) runCron(root string) []string {
 		}
 		_, text, _ := strings.Cut(string(line[:n]), "]: ")
 		if said = append(said, strings.TrimRight(text, "\n\x00")); strings.Contains(text, "@reboot") {
-			return said // tables are loaded before
+			return said // crontabs are loaded before
 		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 )
 
-// Ignored is a file in a directory of tables that is ignored because of its name.
+// Ignored is a file in a directory of crontabs that is ignored because of its name.
 type Ignored struct {
 	Path string
 	Why  string // a sentence: "ignored: a dot in the name; Debian's cron does the same"

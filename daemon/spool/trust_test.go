@@ -253,7 +253,7 @@ func TestTrustPermissiveAsksOnlyWhatCanBeRead(t *testing.T) {
 		t.Errorf("another's file that all may write is refused with -p: %v", r)
 	}
 	if _, r := p.load(candidate{userCrontab, h.user("bob"), "bob"}, nil, nil); r == nil || r.Word != "ORPHAN" {
-		t.Errorf("a table of nobody: %v; want ORPHAN with -p, too", r)
+		t.Errorf("a crontab of nobody: %v; want ORPHAN with -p, too", r)
 	}
 	if _, r := p.load(candidate{systemCrontab, h.places.CronD, "x"}, nil, nil); r == nil || r.Word != "NOT REGULAR" {
 		t.Errorf("a directory: %v; want NOT REGULAR with -p, too", r)

@@ -152,7 +152,7 @@ func (w *watch) tick(now time.Time) {
 	}
 }
 
-// event takes note of what concerns a table.
+// event takes note of what concerns a crontab.
 func (w *watch) event(e fsnotify.Event, ok bool) {
 	now := time.Now()
 	if !ok {

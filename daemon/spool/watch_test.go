@@ -66,7 +66,7 @@ func (w *watching) await(wanted func(Snapshot) bool) Snapshot {
 				return snap
 			}
 		case <-deadline:
-			w.Fatalf("no scan found what was done; the last has %d tables, refused %v, notice %q", len(w.Crontabs), w.Refused, w.Notice)
+			w.Fatalf("no scan found what was done; the last has %d crontabs, refused %v, notice %q", len(w.Crontabs), w.Refused, w.Notice)
 		}
 	}
 }

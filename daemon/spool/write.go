@@ -21,7 +21,7 @@ import (
 	"github.com/cronring/cronring/daemon/account"
 )
 
-// tempPrefix begins the names of tables that are being written. Both families
+// tempPrefix begins the names of crontabs that are being written. Both families
 // pass over names that begin with a dot, and so does this daemon.
 const tempPrefix = ".cronring-"
 
@@ -73,7 +73,7 @@ func (p Paths) ReadCrontab(who account.Account) (string, error) {
 	return b.String(), err
 }
 
-// NoCrontab is the sum of a table that is not there.
+// NoCrontab is the sum of a crontab that is not there.
 const NoCrontab = "none"
 
 // Sum returns the checksum of a version of a crontab, which depends only on its owner's text.
@@ -111,7 +111,7 @@ func Install(p Paths, who account.Account, text string) error {
 	return nil
 }
 
-// Remove removes the table of an account; fs.ErrNotExist when there is none.
+// Remove removes the crontab of an account; fs.ErrNotExist when there is none.
 func Remove(p Paths, who account.Account) error {
 	if _, err := p.UserCrontab(who.Name); err != nil {
 		return err
@@ -130,7 +130,7 @@ func Restore(p Paths, path, text string) error {
 	return rewrite(dir, name, path, text)
 }
 
-// Overwrite writes a table that the daemon was given by name, as Restore does.
+// Overwrite writes a crontab that the daemon was given by name, as Restore does.
 func Overwrite(path, text string) error {
 	dir, err := openDirectory(filepath.Dir(path))
 	if err != nil {
@@ -157,7 +157,7 @@ func rewrite(dir int, name, path, text string) error {
 	return nil
 }
 
-// Withdraw removes a system table; fs.ErrNotExist when there is none.
+// Withdraw removes a system crontab; fs.ErrNotExist when there is none.
 func Withdraw(p Paths, path string) error {
 	dir, name, err := p.systemCrontab(path)
 	if err != nil {
@@ -167,7 +167,7 @@ func Withdraw(p Paths, path string) error {
 	return withdraw(filepath.Dir(path), name)
 }
 
-// systemCrontab opens the directory of a table that root keeps. Any other path
+// systemCrontab opens the directory of a crontab that root keeps. Any other path
 // is refused.
 func (p Paths) systemCrontab(path string) (dir int, name string, err error) {
 	if !p.IsSystemCrontab(path) {
@@ -201,7 +201,7 @@ func withdraw(path, name string) error {
 	return seal(dir)
 }
 
-// group is the group that the spool's tables share; without one each has its
+// group is the group that the spool's crontabs share; without one each has its
 // owner's.
 func (p Paths) group() (gid int, shared bool) {
 	if p.Group == "" {
@@ -223,7 +223,7 @@ func openDirectory(path string) (int, error) {
 	return fd, nil
 }
 
-// makeSpool makes the directory of users' tables: where tables have a group of
+// makeSpool makes the directory of users' crontabs: where crontabs have a group of
 // their own, its members may add and find names but not list them, and the
 // sticky bit keeps them from each other's.
 func makeSpool(path string, group int, shared bool) (int, error) {

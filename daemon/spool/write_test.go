@@ -76,7 +76,7 @@ func TestInstallMakesSpoolAndCrontab(t *testing.T) {
 		}
 		st := stat(t, filepath.Join(p.Users, "bob"))
 		if st.Mode != unix.S_IFREG|0o600 || st.Uid != bob.UID || int(st.Gid) != gid || st.Nlink != 1 {
-			t.Errorf("family %d: table has mode %o, owner %d:%d, %d names; want 0600 of %d:%d, one", family, st.Mode, st.Uid, st.Gid, st.Nlink, bob.UID, gid)
+			t.Errorf("family %d: crontab has mode %o, owner %d:%d, %d names; want 0600 of %d:%d, one", family, st.Mode, st.Uid, st.Gid, st.Nlink, bob.UID, gid)
 		}
 		if text, err := p.ReadCrontab(bob); err != nil || text != "* * * * * true\n" {
 			t.Errorf("ReadTable: %q, %v", text, err)
@@ -84,7 +84,7 @@ func TestInstallMakesSpoolAndCrontab(t *testing.T) {
 	}
 }
 
-// What the source of tables would refuse must never be made here.
+// What the source of crontabs would refuse must never be made here.
 func TestInstalledCrontabIsTrusted(t *testing.T) {
 	for _, family := range []crontab.Family{crontab.Debian, crontab.RHEL} {
 		p, bob := spoolIn(t, family)
@@ -93,7 +93,7 @@ func TestInstalledCrontabIsTrusted(t *testing.T) {
 		}
 		f := facts{candidate: candidate{userCrontab, filepath.Join(p.Users, "bob"), "bob"}, account: &bob, file: stat(t, filepath.Join(p.Users, "bob"))}
 		if r := (trust{family: family}).refuse(&f); r != nil {
-			t.Errorf("family %d: the table is refused: %v", family, r)
+			t.Errorf("family %d: the crontab is refused: %v", family, r)
 		}
 	}
 }
@@ -128,7 +128,7 @@ func TestInstallFollowsNothingPlanted(t *testing.T) {
 				t.Error("a file was made outside")
 			}
 			if st := stat(t, path); st.Mode != unix.S_IFREG|0o600 || st.Nlink != 1 {
-				t.Errorf("the table has mode %o and %d names, want a file of its own", st.Mode, st.Nlink)
+				t.Errorf("the crontab has mode %o and %d names, want a file of its own", st.Mode, st.Nlink)
 			}
 			if err := errors.Join(os.Remove(path), plant(victim, path), Remove(p, bob)); err != nil {
 				t.Fatal(err)
@@ -159,13 +159,13 @@ func TestUserCrontabTakesNoPaths(t *testing.T) {
 	p, _ := spoolIn(t, crontab.Debian)
 	for _, name := range []string{"", ".", "..", "../../etc/passwd", "a/b", "/etc/passwd", ".hidden", "a\x00b", "a\nb", "#bob", "bob~", "bob.rpmsave", tempPrefix + "x"} {
 		if path, err := p.UserCrontab(name); err == nil {
-			t.Errorf("%q has the table %s", name, path)
+			t.Errorf("%q has the crontab %s", name, path)
 		}
 		if err := Install(p, account.Account{Name: name}, "x"); err == nil {
-			t.Errorf("a table was installed for %q", name)
+			t.Errorf("a crontab was installed for %q", name)
 		}
 		if err := Remove(p, account.Account{Name: name}); err == nil {
-			t.Errorf("a table was removed for %q", name)
+			t.Errorf("a crontab was removed for %q", name)
 		}
 	}
 	for _, name := range []string{"bob", "john.doe", "EXAMPLE\\bob", "bob@example.org", "www-data", "a b", "машa"} {
@@ -189,14 +189,14 @@ func TestInstallConcurrentlyLeavesOneWhole(t *testing.T) {
 	text, err := p.ReadCrontab(bob)
 	first, _, _ := strings.Cut(text, "\n")
 	if err != nil || text != strings.Repeat(first+"\n", 5000) {
-		t.Errorf("the table is mixed from several, or cut: %d bytes, %v", len(text), err)
+		t.Errorf("the crontab is mixed from several, or cut: %d bytes, %v", len(text), err)
 	}
 	if found := listNames(t, p.Users); len(found) != 1 {
 		t.Errorf("temporary files are left: %q", found)
 	}
 }
 
-// On a full disk the old table stays, whole, and nothing is left behind.
+// On a full disk the old crontab stays, whole, and nothing is left behind.
 func TestInstallOnFullDiskKeepsOldCrontab(t *testing.T) {
 	p, bob := spoolIn(t, crontab.Debian)
 	if err := os.MkdirAll(p.Users, 0o755); err != nil {
@@ -214,7 +214,7 @@ func TestInstallOnFullDiskKeepsOldCrontab(t *testing.T) {
 		t.Errorf("Install: %v, want no space", err)
 	}
 	if text, err := p.ReadCrontab(bob); err != nil || text != "* * * * * old\n" {
-		t.Errorf("the old table: %q, %v", text, err)
+		t.Errorf("the old crontab: %q, %v", text, err)
 	}
 	if found := listNames(t, p.Users); len(found) != 1 {
 		t.Errorf("left behind: %q", found)
@@ -318,10 +318,10 @@ func TestBodyOfUsersCrontabsHasNoHeader(t *testing.T) {
 	p, _ := spoolIn(t, crontab.Debian)
 	text := Header("-", time.Unix(0, 0), "1") + "x\n"
 	if got := p.Body(filepath.Join(p.Users, "bob"), text); got != "x\n" {
-		t.Errorf("body of a user's table: %q", got)
+		t.Errorf("body of a user's crontab: %q", got)
 	}
 	if got := p.Body(p.Crontab, text); got != text {
-		t.Errorf("body of a system table: %q", got)
+		t.Errorf("body of a system crontab: %q", got)
 	}
 }
 

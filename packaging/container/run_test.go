@@ -89,10 +89,10 @@ func addShell(t *testing.T, root string) {
 
 // start runs the image's command as process 1 of its own namespaces, as the image's
 // account, with a crontab mounted.
-func start(t *testing.T, root string, c config, table string) *container {
+func start(t *testing.T, root string, c config, text string) *container {
 	t.Helper()
 	crontab := filepath.Join(t.TempDir(), "my.crontab")
-	filetest.Write(t, crontab, table, 0o644)
+	filetest.Write(t, crontab, text, 0o644)
 	for _, dir := range []string{"proc", "dev"} {
 		if err := os.Mkdir(filepath.Join(root, dir), 0o755); err != nil {
 			t.Fatal(err)

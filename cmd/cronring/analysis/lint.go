@@ -102,7 +102,7 @@ func Conclude(a *cli.App, diagnostics []crontab.Diagnostic, texts map[string]str
 	return nil
 }
 
-// CrontabsAt is the tables of this host, or of one whose root is at a directory.
+// CrontabsAt is the crontabs of this host, or of one whose root is at a directory.
 func CrontabsAt(a *cli.App, root string) (spool.SourceOptions, error) {
 	m := inventory.This(a.Now)
 	if root != "" {
@@ -160,7 +160,7 @@ func (l *linted) files(ctx context.Context, a *cli.App, names []string, f lintFl
 	l.addEdges(crontabs, false)
 }
 
-// addLosses adds what the entries of a table lose under other crons, if that is
+// addLosses adds what the entries of a crontab lose under other crons, if that is
 // asked for.
 func (l *linted) addLosses(file *crontab.File, f lintFlags) {
 	if f.portable {

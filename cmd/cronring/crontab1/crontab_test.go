@@ -68,7 +68,7 @@ func TestCrontabInstallsListsAndRemoves(t *testing.T) {
 	expect(call(h, clitest.AnnUID, "", "-l"), t, "list", clitest.Result{Out: text, Err: "", Code: 0})
 	var st unix.Stat_t
 	if err := unix.Lstat(filepath.Join(h.Places.Users, clitest.Ann), &st); err != nil || st.Uid != clitest.AnnUID || st.Mode != unix.S_IFREG|0o600 {
-		t.Errorf("the table on disk: %+v, %v", st, err)
+		t.Errorf("the crontab on disk: %+v, %v", st, err)
 	}
 	expect(call(h, 0, "", "-u", clitest.Ann, "-l"), t, "root's list", clitest.Result{Out: text, Err: "", Code: 0})
 	expect(call(h, clitest.AnnUID, "", "-l", "-u", clitest.Ann), t, "list by one's own name", clitest.Result{Out: text, Err: "", Code: 0})
@@ -308,7 +308,7 @@ func TestCrontabWithoutDaemon(t *testing.T) {
 	}
 	var st unix.Stat_t
 	if err := unix.Lstat(filepath.Join(h.Places.Users, clitest.Ann), &st); err != nil || st.Uid != clitest.AnnUID || st.Mode != unix.S_IFREG|0o600 {
-		t.Errorf("the table on disk: %+v, %v", st, err)
+		t.Errorf("the crontab on disk: %+v, %v", st, err)
 	}
 	r := callRoot(h, "", []string{"EDITOR=" + h.Script(`echo "# edited" >"$1"`)}, "-u", clitest.Ann, "-e")
 	if r.Code != 0 {
@@ -429,7 +429,7 @@ func TestCrontabOnTerminal(t *testing.T) {
 	expect(call(h, clitest.AnnUID, "", "-l"), t, "restored", clitest.Result{Out: strings.ReplaceAll(hostile, "\r", `\r`), Err: "", Code: 0})
 }
 
-// The largest table goes through, and one byte more does not.
+// The largest crontab goes through, and one byte more does not.
 func TestCrontabLargest(t *testing.T) {
 	h := clitest.NewHost(t, crontab.Debian)
 	text := strings.Repeat("#"+strings.Repeat("x", 1022)+"\n", crontab.MaxText/1024)

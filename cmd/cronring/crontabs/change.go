@@ -280,7 +280,7 @@ func confirm(a *cli.App, what, word string, f *changeFlags) error {
 	return nil
 }
 
-// oneOfFileAndUser refuses what names a table twice.
+// oneOfFileAndUser refuses what names a crontab twice.
 func oneOfFileAndUser(file, user string) error {
 	if file != "" && user != "" && !spool.SystemCrontab(file) {
 		return cli.UsageError("change "+file+" of "+user, "a file already belongs to one user", "give one of --file and --user")

@@ -53,7 +53,7 @@ func (d *HostCrontabs) scan(ctx context.Context) spool.Snapshot {
 	return spool.OpenSource(d.source).Scan(ctx)
 }
 
-// place finds out whose table is meant, or that it is one of the system.
+// place finds out whose crontab is meant, or that it is one of the system.
 func (d *HostCrontabs) place(ctx context.Context, file, user string) (at string, who account.Account, users bool, err error) {
 	name, users := user, file == ""
 	if !users {

@@ -142,7 +142,7 @@ func NewDoctor(a *cli.App) *cobra.Command {
 		Use:   "doctor [--strict] [--fix [--dry-run]]",
 		Short: "Check the host: daemon, a second cron, rights, clock, mail, disk",
 		Long: `Check the host: whether the daemon answers, another cron runs beside it, rights,
-tables, clock, zone, ring, mail, disk and the service's unit are in order.
+crontabs, clock, zone, ring, mail, disk and the service's unit are in order.
 
 The exit code is 8 if a problem was found; with --strict also for a warning.
 What could not be looked at, mostly because only root may, is marked with ?.

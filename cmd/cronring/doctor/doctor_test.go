@@ -216,9 +216,9 @@ func TestDoctorFinds(t *testing.T) {
 			want: "warning crontab(1): dpkg has an override for /usr/bin/crontab that the old cron left"},
 		{name: "crontab is another's", files: inventorytest.Files{"/usr/bin/crontab": "-> other", "/usr/bin/other": "x"}, want: "warning crontab(1): /usr/bin/crontab is another program's"},
 
-		{name: "a table that all may write", files: inventorytest.Files{"/etc/cron.d/open": "* * * * * root true\n"}, spoil: func(e *examination) { chmod(e, "/etc/cron.d/open", 0o666) },
+		{name: "a crontab that all may write", files: inventorytest.Files{"/etc/cron.d/open": "* * * * * root true\n"}, spoil: func(e *examination) { chmod(e, "/etc/cron.d/open", 0o666) },
 			want: "problem crontabs: /etc/cron.d/open is refused: INSECURE MODE (group/other writable)"},
-		{name: "a table with a slip", files: inventorytest.Files{"/etc/cron.d/slip": "61 * * * * root true\n"}, want: "problem crontabs: /etc/cron.d/slip has 1 error"},
+		{name: "a crontab with a slip", files: inventorytest.Files{"/etc/cron.d/slip": "61 * * * * root true\n"}, want: "problem crontabs: /etc/cron.d/slip has 1 error"},
 		{name: "a name with a dot", files: inventorytest.Files{"/etc/cron.d/x.sh": "* * * * * root true\n"}, want: "warning crontabs: /etc/cron.d/x.sh is ignored: a dot in the name; Debian's cron does the same"},
 		{name: "an account that is not there", files: inventorytest.Files{"/etc/cron.d/x": "* * * * * ghost true\n"}, want: "warning crontabs: /etc/cron.d/x: user ghost does not exist"},
 		{name: "an account that expired", files: inventorytest.Files{"/etc/cron.d/x": "* * * * * eve true\n"},
@@ -288,9 +288,9 @@ func TestDoctorFinds(t *testing.T) {
 // TestDoctorInAnOutageOfTheDirectoryService looks at the crontabs of three users
 // whom a directory service should know. Nothing advises to delete one.
 func TestDoctorInAnOutageOfTheDirectoryService(t *testing.T) {
-	const table = "* * * * * true\n"
+	const entry = "* * * * * true\n"
 	e := patient(t, goodUnits, healthy(t), inventorytest.Files{
-		"/var/spool/cron/crontabs/ann": table, "/var/spool/cron/crontabs/silent": table, "/var/spool/cron/crontabs/unknown": table,
+		"/var/spool/cron/crontabs/ann": entry, "/var/spool/cron/crontabs/silent": entry, "/var/spool/cron/crontabs/unknown": entry,
 	})
 	for name, uid := range map[string]int{"ann": 1000, "silent": 2000, "unknown": 2001} {
 		chown(e, "/var/spool/cron/crontabs/"+name, uid)
@@ -426,7 +426,7 @@ func TestDoctorSaysWhatItMayNotSee(t *testing.T) {
 // TestDoctorLeavesAnacronAlone counts the lines of anacrontab only where
 // cronring runs them.
 func TestDoctorLeavesAnacronAlone(t *testing.T) {
-	table := inventorytest.Files{"/etc/anacrontab": "1 5 cron.daily true\n1 5 slip\n"}
+	files := inventorytest.Files{"/etc/anacrontab": "1 5 cron.daily true\n1 5 slip\n"}
 	for _, tc := range []struct {
 		name  string
 		files inventorytest.Files
@@ -435,7 +435,7 @@ func TestDoctorLeavesAnacronAlone(t *testing.T) {
 		{"not installed", nil, "problem crontabs: /etc/anacrontab has 1 error\nwarning mail: no sendmail is found: what 2 entries would mail, 0 of them by MAILTO, goes nowhere"},
 		{"installed", inventorytest.Files{"/usr/sbin/anacron": "program"}, "warning mail: no sendmail is found: what 1 entry would mail, 0 of them by MAILTO, goes nowhere"},
 	} {
-		e := patient(t, map[string]string{"cronring.service": goodUnit, "anacron.timer": "Id=anacron.timer\nLoadState=loaded\nActiveState=active\n"}, healthy(t), table, tc.files)
+		e := patient(t, map[string]string{"cronring.service": goodUnit, "anacron.timer": "Id=anacron.timer\nLoadState=loaded\nActiveState=active\n"}, healthy(t), files, tc.files)
 		if err := os.Remove(e.Path(sendmail)); err != nil {
 			t.Fatal(err)
 		}

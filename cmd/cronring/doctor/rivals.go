@@ -25,7 +25,7 @@ var rivalPrograms = []string{busyboxCron, "fcron", "bcron-sched", "bcron-start"}
 
 const busyboxCron = "busybox crond"
 
-// foreignCrontabs reports a cron with tables of its own: nothing of it runs
+// foreignCrontabs reports a cron with crontabs of its own: nothing of it runs
 // twice.
 func foreignCrontabs(name string) bool { return strings.HasPrefix(name, "fcron") }
 

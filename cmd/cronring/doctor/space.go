@@ -179,7 +179,7 @@ const (
 )
 
 // checkInotify looks at the kernel's limits of watches on files. Without one
-// the daemon looks at the tables once a minute instead.
+// the daemon looks at the crontabs once a minute instead.
 func checkInotify(_ context.Context, e *examination) []finding {
 	instances, err := e.limit("max_user_instances")
 	watches, err2 := e.limit("max_user_watches")

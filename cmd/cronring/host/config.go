@@ -135,7 +135,7 @@ func settingTable(what string, settings []api.Setting) *cli.Table {
 	return t
 }
 
-// configCheck reads the configuration and, where that is possible, the tables
+// configCheck reads the configuration and, where that is possible, the crontabs
 // that it is for.
 func configCheck(ctx context.Context, a *cli.App, dir string, out *cli.Output) error {
 	source, err := analysis.CrontabsAt(a, "")

@@ -41,7 +41,7 @@ func (m *Machine) Crontabs(ctx context.Context) []Crontab {
 	return list
 }
 
-// ownAnacrontab reads the table of an anacron that is installed. The daemon
+// ownAnacrontab reads the anacrontab of an anacron that is installed. The daemon
 // leaves it alone then.
 func (m *Machine) ownAnacrontab() []Crontab {
 	path := m.Paths().Anacrontab
@@ -87,8 +87,8 @@ func (m *Machine) crontabsOf(scan spool.Snapshot) []Crontab {
 	return list
 }
 
-// Anacrontab finds anacron's table among those of the host. Its lines are not those of a
-// crontab. If anacron is installed, it runs them itself.
+// Anacrontab returns the anacrontab among the host's crontabs, or nil. Its lines have another format
+// than those of a crontab. If anacron is installed, it runs them itself.
 func Anacrontab(crontabs []Crontab) *Crontab {
 	for i := range crontabs {
 		if crontabs[i].Anacron() {
@@ -98,7 +98,7 @@ func Anacrontab(crontabs []Crontab) *Crontab {
 	return nil
 }
 
-// Anacron reports whether the table has anacron's lines.
+// Anacron reports whether the crontab is an anacrontab.
 func (t *Crontab) Anacron() bool { return t.File != nil && t.File.Format == crontab.Anacron }
 
 // unknown reports that there is certainly no such account: a directory service
@@ -108,5 +108,5 @@ func unknown(err error) bool {
 	return ok && none != nil
 }
 
-// Base is the last element of the table's path.
+// Base is the last element of the crontab's path.
 func (t *Crontab) Base() string { return filepath.Base(t.Path) }

@@ -151,7 +151,7 @@ func (m *Machine) Booted() bool { return m.Exists("/run/systemd/system") }
 // Crontab is one crontab of the host, as far as it may be read and trusted.
 type Crontab struct {
 	Path        string // its path on the host
-	Refused     string // cron's word for a table that does not count, or ""
+	Refused     string // cron's word for a crontab that does not count, or ""
 	Why         string // it is refused or ignored
 	Fix         string
 	Denied      bool // refused as this process may not read it
@@ -161,10 +161,10 @@ type Crontab struct {
 	Diagnostics []crontab.Diagnostic
 }
 
-// Counts reports whether the table's good lines run.
+// Counts reports whether the crontab's good lines run.
 func (t *Crontab) Counts() bool { return t.File != nil }
 
-// entries returns how many lines of the table cron runs.
+// entries returns how many lines of the crontab cron runs.
 func (t *Crontab) entries() int {
 	if !t.Counts() || t.Anacron() {
 		return 0
@@ -172,7 +172,7 @@ func (t *Crontab) entries() int {
 	return len(t.File.Entries)
 }
 
-// CountEntries returns how many lines of all tables run.
+// CountEntries returns how many lines of all crontabs run.
 func CountEntries(crontabs []Crontab) int {
 	n := 0
 	for i := range crontabs {

@@ -44,7 +44,7 @@ func rhelSkips(name string) bool {
 // debianName is run-parts's rule for names of scripts.
 var debianName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
-// Accounts returns the users of the table's entries.
+// Accounts returns the users of the crontab's entries.
 func (t *Crontab) Accounts() []string {
 	var names []string
 	for i := range t.File.Entries {

@@ -11,7 +11,7 @@ import (
 	"github.com/cronring/cronring/daemon/filetest"
 )
 
-// stockDebian is a stock host with ten packages that bring tables, three users, and
+// stockDebian is a stock host with ten packages that bring crontabs, three users, and
 // one file of each kind that is not read.
 func stockDebian(t *testing.T) inventorytest.Files {
 	t.Helper()
@@ -60,7 +60,7 @@ func stockRHEL(t *testing.T) inventorytest.Files {
 	}
 }
 
-// shipped is a table as a package ships it.
+// shipped is a crontab as a package ships it.
 func shipped(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile("../../../testdata/crontab/real/" + name)

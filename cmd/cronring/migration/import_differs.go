@@ -13,7 +13,7 @@ import (
 )
 
 // change is a difference between cronring and the host's cron, for a line or a whole
-// table.
+// crontab.
 type change struct {
 	Code crontab.Code `json:"code,omitempty"` // of the diagnostic that lint makes about it
 	Text string       `json:"text"`
@@ -54,9 +54,9 @@ var deadLines = map[crontab.Family]map[crontab.Code]string{
 // plainComment reports whether a diagnostic is about a #@ line, which is a comment to the old cron.
 func plainComment(code crontab.Code) bool { return strings.HasPrefix(string(code), "B4") }
 
-// crontabChanges is a table with what changes in it.
+// crontabChanges is a crontab with what changes in it.
 type crontabChanges struct {
-	file    []change         // for the table as a whole
+	file    []change         // for the crontab as a whole
 	entries map[int][]change // by line
 	dead    []change         // lines that ran before and no longer do
 }
@@ -65,7 +65,7 @@ func (c *crontabChanges) add(line int, code crontab.Code, text string) {
 	c.entries[line] = append(c.entries[line], change{code, text})
 }
 
-// compareOld returns what cronring does differently with a table. It searches the year
+// compareOld returns what cronring does differently with a crontab. It searches the year
 // after now for changes of the zone.
 func compareOld(t *inventory.Crontab, family crontab.Family, now time.Time) crontabChanges {
 	c := crontabChanges{entries: map[int][]change{}}
@@ -84,7 +84,7 @@ func compareOld(t *inventory.Crontab, family crontab.Family, now time.Time) cron
 }
 
 // diagnostic adds the changes that a diagnostic of lint causes. One about an assignment holds
-// for all lines, and so for the table.
+// for all lines, and so for the crontab.
 func (c *crontabChanges) diagnostic(t *inventory.Crontab, d crontab.Diagnostic, family crontab.Family) {
 	if text, ok := deadLines[family][d.Code]; ok {
 		c.dead = append(c.dead, change{d.Code, fmt.Sprintf("line %d: %s", d.Line, text)})
@@ -111,7 +111,7 @@ var (
 	leadingTilde    = regexp.MustCompile(`(^|[ \t,])~`)
 )
 
-// debianRefuses returns why Debian's cron ignores a whole table that cronring reads: one
+// debianRefuses returns why Debian's cron ignores a whole crontab that cronring reads: one
 // invalid line is enough.
 func debianRefuses(t *inventory.Crontab) string {
 	for _, d := range t.Diagnostics {
@@ -223,7 +223,7 @@ func notes(t *inventory.Crontab, e *crontab.Entry) []string {
 // sameCommand identifies entries that run the same command at the same time.
 type sameCommand struct{ schedule, user, command string }
 
-// twins finds entries that occur more than once in the host's tables. It returns the place
+// twins finds entries that occur more than once in the host's crontabs. It returns the place
 // of the first for each of the others.
 func twins(crontabs []inventory.Crontab) map[*crontab.Entry]string {
 	first, found := map[sameCommand]string{}, map[*crontab.Entry]string{}

@@ -38,7 +38,7 @@ type shadowed struct {
 }
 
 // shadow drives the daemon's own engine in real time with the host's own
-// tables, and answers each start as if the job had ended at once: nothing
+// crontabs, and answers each start as if the job had ended at once: nothing
 // overlaps, nothing fails.
 type shadow struct {
 	*inventory.Machine
@@ -48,7 +48,7 @@ type shadow struct {
 	wait   func(ctx context.Context, until time.Time) error
 	seen   func(shadowed) error
 
-	scanned time.Time // when to read the tables next
+	scanned time.Time // when to read the crontabs next
 }
 
 // newShadow returns a shadow that has not started.
@@ -80,7 +80,7 @@ func waitUntil(ctx context.Context, until time.Time) error {
 	}
 }
 
-// beforeMinute is how long before a full minute the tables are read, so that a change
+// beforeMinute is how long before a full minute the crontabs are read, so that a change
 // counts for that minute.
 const beforeMinute = time.Second
 
@@ -107,10 +107,10 @@ func (s *shadow) run(ctx context.Context, until time.Time) error {
 	}
 }
 
-// step passes the time to the engine, and the tables if they are due.
+// step passes the time to the engine, and the crontabs if they are due.
 func (s *shadow) step(ctx context.Context, now time.Time) error {
 	var events []event.Event
-	// A clock that was set back far would keep the tables unread for long.
+	// A clock that was set back far would keep the crontabs unread for long.
 	if !now.Before(s.scanned) || s.scanned.Sub(now) > time.Minute {
 		events = s.load(ctx)
 		s.scanned = now.Truncate(time.Minute).Add(time.Minute - beforeMinute)
@@ -138,7 +138,7 @@ func (s *shadow) step(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// load reads the tables, the users whose jobs must not start, and the timestamps of
+// load reads the crontabs, the users whose jobs must not start, and the timestamps of
 // anacron's jobs.
 func (s *shadow) load(ctx context.Context) []event.Event {
 	scan := s.source.Scan(ctx)

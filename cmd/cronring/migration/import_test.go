@@ -136,7 +136,7 @@ func TestImportJSONIsComplete(t *testing.T) {
 		t.Fatalf("got %v, %s", err, got)
 	}
 	if r.V != 1 || r.Cron == nil || len(r.Cron.Crontabs) != 17 || r.Anacron == nil || len(r.Anacron.Jobs) != 3 || len(r.Timers) != 1 {
-		t.Errorf("got version %d, %d tables, anacron %v, %d timers\n%s", r.V, len(r.Cron.Crontabs), r.Anacron, len(r.Timers), got)
+		t.Errorf("got version %d, %d crontabs, anacron %v, %d timers\n%s", r.V, len(r.Cron.Crontabs), r.Anacron, len(r.Timers), got)
 	}
 }
 

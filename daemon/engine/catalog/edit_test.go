@@ -36,7 +36,7 @@ func TestEditedCrontabsAreAsLoadedAtOnce(t *testing.T) {
 	}
 }
 
-// edited is tables after one of them was written, removed, or put elsewhere.
+// edited is crontabs after one of them was written, removed, or put elsewhere.
 func edited(t *testing.T, rng *rand.Rand, crontabs []*crontab.File) []*crontab.File {
 	crontabs = slices.Clone(crontabs)
 	switch at := rng.IntN(8); {

@@ -34,7 +34,7 @@ func TestTwinsTakeTheFirstFreeOrdinal(t *testing.T) {
 	}
 }
 
-// alike is a table of few commands, and of names that others have or come to.
+// alike is a crontab of few commands, and of names that others have or come to.
 func alike(rng *rand.Rand) string {
 	var b strings.Builder
 	for range 1 + rng.IntN(12) {

@@ -87,7 +87,7 @@ type evidence struct {
 	waiting []job.Run // runs of other occurrences that wait, oldest first
 
 	stepped *job.Record // the clock was set in the step that decided it
-	reload  *job.Record // the first change of the tables after it
+	reload  *job.Record // the first change of the crontabs after it
 	up      *store.Life // the life of the daemon at that instant; nil: it was down
 	before  *store.Life // if it was down: the last life before
 	after   *store.Life // and the next
@@ -163,7 +163,7 @@ func (x *Explainer) addAttempts(ctx context.Context, c *call.Call, ev *evidence)
 	return nil
 }
 
-// addClock finds the facts about clock and tables that bear on it. A clock
+// addClock finds the facts about clock and crontabs that bear on it. A clock
 // that jumped over it was noticed by the very step that decided it.
 func (x *Explainer) addClock(ctx context.Context, _ *call.Call, ev *evidence) error {
 	if ev.at.After(ev.now) {

@@ -14,7 +14,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// familyPath is the PATH of jobs whose table sets none.
+// familyPath is the PATH of jobs whose crontab sets none.
 func familyPath(family crontab.Family) string {
 	if family == crontab.RHEL {
 		return "/usr/bin:/bin:/usr/sbin:/sbin"

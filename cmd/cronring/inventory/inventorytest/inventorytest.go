@@ -53,11 +53,11 @@ func Plant(t *testing.T, files ...Files) string {
 	return root
 }
 
-// NeedRoot skips where tables of the system would not be trusted, as their
+// NeedRoot skips where crontabs of the system would not be trusted, as their
 // owner is not root.
 func NeedRoot(t *testing.T) {
 	t.Helper()
-	hosttest.Root(t, "needs root, as only root's tables count")
+	hosttest.Root(t, "needs root, as only root's crontabs count")
 }
 
 // Noon is the present of the hosts in tests.
