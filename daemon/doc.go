@@ -14,22 +14,8 @@
 // then Commit. The ring's claims go to gossip, or to the ledger of the voters, and their answers
 // come back as events of the ring (package member).
 //
-// The packages, top layer first; a package imports only from rows below its own (layers_test.go has
-// the list):
-//
-//	cmd/cronringd  cmd/cronring                 mains
-//	daemon                                      the loop: sees many packages
-//	daemon/server  daemon/api                   the control socket: server side | wire types and client
-//	daemon/config                               what the administrator decides, checked
-//	gossip  gossip/ledger                       the members of a ring | what its voters granted
-//	daemon/{clock,spawn,spool,store,mail,       hands: what touches the machine
-//	        notify,journal,metrics,session,
-//	        manager,cgroup}  gossip/link
-//	daemon/review                               what a change of crontabs would do, pure
-//	daemon/engine  daemon/account  daemon/outbox decisions, pure | who the accounts are | what waits on disk
-//	gossip/claims                               which member runs an occurrence, pure
-//	gossip/holders                             who took which occurrence, pure
-//	crontab  daemon/job  gossip/rendezvous      nouns, pure
+// .github/CONTRIBUTING.md lists the packages from the top layer to the bottom, and layers_test.go checks
+// their imports.
 //
 // Three packages handle changes of time: crontab for daylight saving time, engine for a clock that
 // was set, clock for suspend.
