@@ -1,5 +1,5 @@
-// Package crontab owns the syntax of crontab files: it parses the bytes of a file
-// into entries with their options. Package timetable computes their times.
+// Package crontab owns the parser of crontab files, which turns the bytes of a file into entries with
+// their options. Package timetable computes their times.
 //
 // It does not read the clock, the disk or the environment, and starts no
 // goroutines, so any Go program can use it. The caller passes time zones as

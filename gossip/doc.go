@@ -1,5 +1,5 @@
-// Package gossip owns what a host knows of the other members of its ring: who
-// is there, since when, with which jobs, and what they took. It uses
+// Package gossip owns this host's membership in a ring, through which it learns which other members
+// are there, since when, with which jobs, and which occurrences they took. It uses
 // hashicorp/memberlist for that, and decides nothing about jobs.
 //
 // One goroutine of a Ring owns all its mutable state. memberlist's callbacks only

@@ -1,4 +1,5 @@
-// Package man owns the manual pages that are written by hand.
+// Package man owns the manual pages that are written by hand, which it embeds into the program
+// cronring.
 package man
 
 import "embed"

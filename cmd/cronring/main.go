@@ -1,5 +1,5 @@
-// Command cronring owns the command line: it sends commands to the daemon over its socket,
-// and reads, explains and simulates crontab files without one.
+// Command cronring owns the command line, which sends commands to the daemon over its socket, and
+// reads, explains and simulates crontab files without a daemon.
 package main
 
 import (

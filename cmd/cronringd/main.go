@@ -1,4 +1,4 @@
-// Command cronringd is the daemon.
+// Command cronringd is the daemon, which runs the jobs of crontabs in place of the host's cron.
 package main
 
 import (

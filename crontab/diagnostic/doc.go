@@ -1,3 +1,3 @@
-// Package diagnostic owns the diagnostics of crontabs: their codes, severities
-// and meanings, and suggestions for misspelled words.
+// Package diagnostic owns the diagnostics of crontabs, with their codes, severities and meanings, and
+// suggestions for misspelled words.
 package diagnostic

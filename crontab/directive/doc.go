@@ -1,3 +1,3 @@
-// Package directive owns the lines of options, #@ key=value: it reads their items,
-// judges them one by one and against each other, and suggests what was meant.
+// Package directive owns the parser of option lines (#@ key=value) in crontabs, which checks the
+// options one by one and against each other, and suggests what was meant.
 package directive

@@ -1,3 +1,3 @@
-// Package holidays owns the files of calendars: it reads lists of dates, and
-// all-day events of iCalendar files.
+// Package holidays owns the parser of calendar files, which are lists of dates or all-day events of
+// iCalendar files.
 package holidays

@@ -1,5 +1,5 @@
-// Package lex owns how a line of a crontab is divided into words. The parsers of
-// time fields and of lines share it.
+// Package lex owns the division of a line of a crontab into words. The parsers of time fields and of
+// lines share it.
 package lex
 
 import "strings"

@@ -1,3 +1,2 @@
-// Package option owns the options of entries: their vocabulary, their types and the
-// syntax of their values.
+// Package option owns the options of entries, with their names, types and the syntax of their values.
 package option

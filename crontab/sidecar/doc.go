@@ -1,3 +1,3 @@
-// Package sidecar owns the options of entries in the daemon's configuration: their
+// Package sidecar owns the options that the daemon's configuration sets for entries of crontabs, their
 // checks, and which of them apply to an entry.
 package sidecar

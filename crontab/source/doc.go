@@ -1,3 +1,3 @@
-// Package source owns the position in a crontab while it is read: the current line,
-// how joined lines lie in the file, and the diagnostics so far.
+// Package source owns the lines of a crontab as the parser reads them, with the position of each in
+// the file and the diagnostics so far.
 package source

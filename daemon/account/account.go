@@ -1,6 +1,5 @@
-// Package account owns who the accounts of the host are: the lines of
-// /etc/passwd and /etc/group, what the name service switch adds to them, and
-// what the host grants or refuses an account that jobs run as.
+// Package account owns the lookup of the host's accounts, in /etc/passwd, /etc/group and the name
+// service switch, and what the host grants or refuses an account that jobs run as.
 package account
 
 import (

@@ -1,5 +1,5 @@
-// Package cgroup owns the control groups of runs: the limits of a run's memory, processor time and
-// number of processes, the end of all of its processes, and the measurement of its usage.
+// Package cgroup owns the control groups of runs, which limit a run's memory, processor time and
+// number of processes, end all of its processes, and measure its usage.
 //
 // Groups are made in a delegated part of the tree. On a host with systemd that is a unit with
 // Delegate=yes, one for each slice that is needed. Its only process is a holder: this program under

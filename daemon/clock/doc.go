@@ -1,5 +1,5 @@
-// Package clock owns the daemon's view of time: what time it is, and one
-// alarm that rings when the wall clock reaches an instant or is set.
+// Package clock owns the daemon's clock, with one alarm that rings when the wall clock reaches an
+// instant or is set.
 //
 // Go's timers count CLOCK_MONOTONIC, which stops while the host sleeps and ignores changes of the
 // wall clock, so the alarm uses two timerfds:

@@ -1,4 +1,5 @@
-// Package conditions owns the measurement of what entries require of the host before a run starts.
+// Package conditions owns the measurement of the load, memory, disk space and power of the host that
+// entries require before a run starts.
 package conditions
 
 import (

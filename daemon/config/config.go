@@ -1,6 +1,7 @@
-// Package config owns the configuration of a host: it reads cronring.toml and then the files of conf.d
-// beside it, in the order of their names; the last value of a setting applies. Settings of jobs become a
-// sidecar.Sidecar, settings of limits slots.Limits. Each value keeps its file and line.
+// Package config owns the configuration of a host, which it reads from cronring.toml and from the
+// files of conf.d beside it, and checks. The files of conf.d are read in the order of their names; the
+// last value of a setting applies. Settings of jobs become a sidecar.Sidecar, settings of limits
+// slots.Limits. Each value keeps its file and line.
 //
 // Only root may write the files, and only known keys are valid: an unknown key is an error with its
 // line. The valid settings still apply, so that one mistake does not stop a host's jobs.

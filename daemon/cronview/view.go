@@ -1,5 +1,5 @@
-// Package cronview owns what the dashboard shows of a host that still runs cron, without a daemon: the
-// crontabs that the calling user may read, and the starts of their jobs that cron logged.
+// Package cronview owns the data of the dashboard for a host that still runs cron, without a daemon,
+// which are the crontabs that the calling user may read and the starts of their jobs that cron logged.
 package cronview
 
 import (

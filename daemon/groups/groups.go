@@ -1,5 +1,5 @@
-// Package groups owns the control groups that systemd delegates, and the decision which runs have
-// one.
+// Package groups owns the preparation of the control groups that systemd delegates to the daemon, and
+// the decision which runs have one.
 package groups
 
 import (

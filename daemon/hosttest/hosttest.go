@@ -1,4 +1,5 @@
-// Package hosttest owns what tests do if the host cannot run them.
+// Package hosttest owns the skipping of tests that the host cannot run, and how long tests wait for an
+// event.
 package hosttest
 
 import (

@@ -1,5 +1,5 @@
-// Package job owns the types that all other packages share: job, run, outcome, decision, reason,
-// record. Each concept has one type, from the SQLite row to the row on the screen.
+// Package job owns the types that all other packages share, such as job, run, outcome, decision,
+// reason and record. Each concept has one type, from the SQLite row to the row on the screen.
 //
 // The package is pure data: no clock, no disk, no goroutine. The JSON form of
 // each type is part of the product's interface (the control socket, -o json,

@@ -1,5 +1,5 @@
-// Package mail owns the email that reports the output of jobs: the text and the recipients.
-// Compose decides and writes, without side effects. Package sendmail stores and delivers.
+// Package mail owns the text and the recipients of email that reports the output of jobs. Compose
+// decides and writes, without side effects. Package sendmail stores and delivers.
 //
 // All parts of a message are untrusted. No byte of a command, an assignment or a host name can
 // begin a header line, and no address can be interpreted as an option of the mailer. The mailer

@@ -1,5 +1,5 @@
-// Package member owns this host's part in a ring of hosts: it connects engine, members and voters, and
-// changes and describes the ring at the request of users.
+// Package member owns this host's part in a ring of hosts, which connects the engine with the other
+// members and the voters, and changes and describes the ring at the request of users.
 package member
 
 import (

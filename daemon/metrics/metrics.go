@@ -1,5 +1,5 @@
-// Package metrics owns the text that monitoring reads: Prometheus' text format,
-// version 0.0.4, which node_exporter reads from files, too.
+// Package metrics owns the writer of metrics in Prometheus' text format, version 0.0.4, which
+// node_exporter reads from files, too.
 package metrics
 
 import (

@@ -1,5 +1,5 @@
-// Package outbox owns messages that wait for delivery: their files on disk, the share of each user,
-// the time of the next attempt, and the undeliverable messages.
+// Package outbox owns the queues on disk of email and notifications that wait for delivery: their
+// files, the share of each user, the time of the next attempt, and the undeliverable messages.
 //
 // A restart, a kill, or a recipient that fails for days does not lose a message. If the daemon is
 // killed between a delivery and the removal of the file, the message is delivered twice.

@@ -1,5 +1,5 @@
-// Package pamsession owns which jobs start in PAM sessions, and how package spawn starts them
-// there. Package session has the calls to systemd for this.
+// Package pamsession owns the decision which jobs start in PAM sessions, and their start there for
+// package spawn. Package session has the calls to systemd for this.
 package pamsession
 
 import (

@@ -1,4 +1,5 @@
-// Package preserve owns the copies on disk of the output of running jobs.
+// Package preserve owns the copies on disk of the output of running jobs, which survive a power
+// failure.
 package preserve
 
 import (

@@ -1,6 +1,6 @@
-// Package review owns what a change of crontabs would do: which jobs it adds, changes and removes,
-// how often they would run then, and which errors it introduces. It is pure, so that all programs
-// that preview an edit agree.
+// Package review owns the preview of a change of crontabs, which shows the jobs that it adds, changes
+// and removes, how often they would run then, and which errors it introduces. It is pure, so that all
+// programs that preview an edit agree.
 package review
 
 import (

@@ -1,5 +1,5 @@
-// Package runmail owns the email about runs: what they printed, which of them were lost, and
-// notifications of channels that are email.
+// Package runmail owns the email that the daemon sends about runs, such as what they printed and which
+// of them were lost, and notifications of channels that are email.
 package runmail
 
 import (

@@ -1,6 +1,5 @@
-// Package spawn owns the processes of runs: it starts a command as its
-// account, signals it, keeps what it prints, and reaps it. It also starts the
-// programs that the daemon itself has use for.
+// Package spawn owns the processes of runs, which it starts as their users, signals and reaps, and
+// whose output it keeps. It also starts the programs that the daemon itself has use for.
 //
 // A run costs no thread and no goroutine. Two goroutines do the work of all:
 // the hand starts and reaps (so that no child can end before it is known), and

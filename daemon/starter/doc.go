@@ -1,5 +1,5 @@
-// Package starter owns the process that forks: a small one beside the daemon, so
-// that nothing a user controls happens in the daemon's memory or on its time.
+// Package starter owns the small process beside the daemon that starts the processes of runs, so that
+// nothing a user controls happens in the daemon's memory or on its time.
 //
 // syscall.ForkExec shares the caller's memory with the new process, and blocks
 // the caller, until the new process has executed its program (vfork). If that

@@ -1,4 +1,5 @@
-// Package typedtime owns the times that people type: on the command line and in the dashboard.
+// Package typedtime owns the parsing of the times that people type on the command line and in the
+// dashboard.
 package typedtime
 
 import (

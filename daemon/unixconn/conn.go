@@ -1,4 +1,5 @@
-// Package unixconn owns reading and closing the unix sockets to which users of the host send.
+// Package unixconn owns reading and closing the unix sockets to which users of the host send, so that
+// no user can block the reader.
 //
 // A message on such a socket can carry descriptors. If the reader does not accept them, the kernel closes
 // them in the thread that reads the message or closes the socket. If one of them is the last descriptor

@@ -1,4 +1,4 @@
-// Package wake owns waking a goroutine that waits at a channel.
+// Package wake owns the signal that wakes a goroutine that waits at a channel.
 package wake
 
 // Up makes a channel with a buffer of one value readable. It never blocks.

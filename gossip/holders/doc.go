@@ -1,6 +1,6 @@
-// Package holders owns which member of a ring holds which occurrence, as far as one member
-// knows, and the protocol by which an occurrence is claimed. It performs no I/O: the
-// methods return answers, messages for the other members, and Changes.
+// Package holders owns the table of the ring members that hold occurrences, as far as one member
+// knows, and the protocol by which an occurrence is claimed. It performs no I/O: the methods return
+// answers, messages for the other members, and Changes.
 //
 // # How an occurrence is claimed
 //

@@ -1,4 +1,4 @@
-// Package keys owns the keys of a ring: their file, and the rules for changing them.
+// Package keys owns the secret keys of a ring, with their file, and the rules for changing them.
 package keys
 
 import (

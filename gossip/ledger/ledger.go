@@ -1,7 +1,7 @@
-// Package ledger owns the grants of occurrences in strict mode: which member of the ring was
-// granted which occurrence. The declared voters replicate this map with raft over the link.
-// An occurrence is granted when a majority of them has the grant on disk, and then to no
-// second member. A member that cannot reach a majority is granted nothing.
+// Package ledger owns the grants of occurrences in strict mode, which the declared voters of the ring
+// replicate with raft over the link: which member was granted which occurrence. An occurrence is
+// granted when a majority of the voters has the grant on disk, and then to no second member. A member
+// that cannot reach a majority is granted nothing.
 //
 // Every member can send claims, and can repeat them. Claims that arrive together become one
 // entry of the log. A day after it was due, an occurrence is forgotten, and claims for it are

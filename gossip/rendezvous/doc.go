@@ -1,7 +1,6 @@
-// Package rendezvous owns the order in which the members of a group come first
-// for a key: weighted rendezvous hashing (Thaler and Ravishankar 1998; weights
-// after Schindelhauer and Schomaker 2005), specified to the last bit, so that
-// programs of every language, architecture and version agree without communicating.
+// Package rendezvous owns weighted rendezvous hashing, which orders the members of a group for a key
+// so that programs of every language, architecture and version agree without communicating: Thaler and
+// Ravishankar 1998, weights after Schindelhauer and Schomaker 2005, specified to the last bit.
 //
 // # The specification, version 1
 //

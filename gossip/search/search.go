@@ -1,5 +1,5 @@
-// Package search owns how a host finds the other members of its ring: the seeds, the last known
-// addresses of members, and when it tries each of them.
+// Package search owns the search for the other members of a host's ring, with the seeds, the last
+// known addresses of members, and when it tries each of them.
 package search
 
 import (

@@ -1,4 +1,4 @@
-// Package transport owns the sockets of memberlist: packets over UDP and streams over TCP, with
+// Package transport owns the UDP and TCP sockets through which memberlist sends and receives, with
 // limits for what strangers can make this member keep.
 package transport
 

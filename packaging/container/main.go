@@ -1,6 +1,5 @@
-// Command container is a writer of container images: it puts the two static
-// programs into an OCI image archive, without a container engine and to the
-// same bytes each time.
+// Command container is the writer of the container image, an OCI archive with the two static programs:
+// it needs no container engine, and writes the same bytes each time.
 package main
 
 import (

@@ -1,6 +1,5 @@
-// Package board owns the jobs as the dashboard holds them: what the daemon sent
-// last, and lists of them by filter and order. It has no goroutines and reads no
-// clock.
+// Package board owns the dashboard's copy of the daemon's jobs, and the lists of them by filter and
+// order. It has no goroutines and reads no clock.
 //
 // Texts that many jobs share are stored once, so that a hundred thousand jobs take little memory.
 package board

@@ -1,5 +1,5 @@
-// Package canvas owns a screenful of cells: text is drawn into rectangles of
-// it, never outside, and the whole is written out as one frame or as plain text.
+// Package canvas owns the character cells of the terminal, into which the dashboard draws text inside
+// rectangles, and which are written out as one frame or as plain text.
 package canvas
 
 import (

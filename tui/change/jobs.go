@@ -1,5 +1,5 @@
-// Package change owns what the dashboard changes: for each change the question, the
-// request, the shell command and the undo.
+// Package change owns the changes that users make in the dashboard, each with its question, its
+// request to the daemon, the shell command that does the same, and its undo.
 //
 // Nothing is changed here: each function returns a screen.Do, which the shell confirms
 // and performs.

@@ -1,5 +1,5 @@
-// Package failure owns why runs failed: the line of output that names the error, and
-// failures grouped by cause.
+// Package failure owns the search for the causes of failed runs, which finds the line of output that
+// names the error, and groups failures by cause.
 package failure
 
 import (

@@ -1,4 +1,5 @@
-// Package hosts owns the questions to the daemons of several hosts, all at the same time.
+// Package hosts owns the requests that the dashboard sends to the daemons of several hosts, to all at
+// the same time.
 package hosts
 
 import (

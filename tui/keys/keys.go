@@ -1,5 +1,5 @@
-// Package keys owns the keys of the dashboard: one table of actions for the
-// dashboard, its help, the manual page and the settings.
+// Package keys owns the keys of the dashboard, one table of actions that the dashboard, its help, the
+// manual page and the settings use.
 package keys
 
 // Action is the name of what a key does. Settings use it.

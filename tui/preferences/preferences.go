@@ -1,5 +1,5 @@
-// Package preferences owns the settings in use: it saves changes in their order, and previews settings
-// that are not saved.
+// Package preferences owns the settings of the running dashboard, with the saving of changes in their
+// order, and the preview of settings that are not saved.
 package preferences
 
 import (

@@ -1,5 +1,5 @@
-// Package screen owns what a screen of the dashboard is: the interface between screens
-// and shell, the effects that a screen returns, and what all screens see.
+// Package screen owns the interface between the dashboard's screens and the frame around them (package
+// shell), with the effects that a screen returns and the state that all screens see.
 //
 // A key becomes an action (keys.Map). The front screen or the shell returns effects,
 // package tui performs them, and their results come back as Answers. No screen waits,

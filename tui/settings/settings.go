@@ -1,4 +1,5 @@
-// Package settings owns the user's settings of the dashboard: config.toml.
+// Package settings owns the file of a user's settings of the dashboard, config.toml, which it reads,
+// checks and changes.
 package settings
 
 import (

@@ -1,5 +1,6 @@
-// Package shell owns the frame around the screens: which screen is in front, what
-// every key does everywhere, questions, the palette, help and the log of commands.
+// Package shell owns the frame around the screens of the dashboard, which decides which screen is
+// shown, handles the keys that all screens have, and shows questions, the palette, help and the log of
+// commands.
 //
 // The shell performs the effects that screens return. What needs the terminal or the
 // daemon it passes on as Orders to package tui.

@@ -1,5 +1,5 @@
-// Package table owns lists on the screen: columns and orders as data, a cursor, marks
-// and a filter.
+// Package table owns the lists on the dashboard's screens, with their columns, order, cursor, marks
+// and filter.
 //
 // A Source provides the rows. A screen embeds a Table, describes its columns, and adds
 // what only its rows can do.

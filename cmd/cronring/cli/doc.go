@@ -1,4 +1,3 @@
-// Package cli owns what all commands of cronring share: one call of the program
-// with its output, questions and connection to the daemon, the flags and forms of
-// output that many commands have, and reading and writing of times.
+// Package cli owns the parts that all commands of cronring share, such as output, questions, flags,
+// times and the connection to the daemon.
 package cli

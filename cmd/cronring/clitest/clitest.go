@@ -1,5 +1,5 @@
-// Package clitest owns stand-ins for tests of commands: a daemon with fixed answers,
-// a terminal, and programs such as ssh.
+// Package clitest owns stand-ins for tests of commands, such as a daemon with fixed answers, a
+// terminal, and the program ssh.
 package clitest
 
 import (

@@ -1,3 +1,3 @@
-// Package dashboard owns the command top: the dashboard, and its form for screen
-// readers, which prints one line per event.
+// Package dashboard owns the command top, which starts the dashboard or its form for screen readers,
+// which prints one line per event.
 package dashboard

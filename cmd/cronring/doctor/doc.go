@@ -1,3 +1,3 @@
-// Package doctor owns the command doctor: its checks of the host, of the daemon and of
-// other crons, and the remedies that it proposes or runs.
+// Package doctor owns the command doctor, which checks the host, the daemon and other crons, and
+// proposes or runs remedies.
 package doctor

@@ -1,3 +1,3 @@
-// Package host owns the commands about the daemon itself: config, db, metrics, notify,
-// ping, version, and bridge, which other hosts reach it through.
+// Package host owns the commands about the daemon itself, which are config, db, metrics, notify, ping,
+// version, and bridge, which other hosts reach it through.
 package host

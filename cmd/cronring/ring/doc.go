@@ -1,3 +1,3 @@
-// Package ring owns the command ring: the hosts that share jobs, their setup, and checks
-// of their configuration.
+// Package ring owns the command ring, which sets up a ring of hosts, shows its members and checks
+// their configuration.
 package ring

@@ -1,6 +1,5 @@
-// Package agenda owns what is due when: the next times of all schedules, the occurrences
-// of a schedule that wait for a decision, and which of them catchup=, deadline= and
-// grace= skip.
+// Package agenda owns the engine's agenda, with the next times of all schedules, the occurrences that
+// wait for a decision, and those that catchup=, deadline= and grace= skip.
 package agenda
 
 import (

@@ -1,5 +1,5 @@
-// Package backfill owns the backfills that are active: requests to run occurrences of the
-// past, their limits, and which occurrences they skip because these ran before.
+// Package backfill owns the active backfills, which are requests to run occurrences of the past, with
+// their limits and the occurrences that they skip because these ran before.
 package backfill
 
 import (

@@ -1,5 +1,5 @@
-// Package catalog owns the installed jobs: the jobs of all crontabs, their
-// identities, the jobs that they wait for, and how other hosts identify them.
+// Package catalog owns the installed jobs of all crontabs, with their identities, the jobs that they
+// wait for, and how other hosts identify them.
 //
 // A Catalog is made from parsed crontabs and never changes; an edit makes another one. It
 // does not depend on clocks, runs or members. The engine uses it to decide what runs, and

@@ -1,5 +1,5 @@
-// Package event owns what happens to the engine: what the daemon observed, and what people
-// request. The engine handles events in order, one step at a time.
+// Package event owns the events that the engine handles, which are what the daemon observed and what
+// people request. The engine handles events in order, one step at a time.
 package event
 
 import (

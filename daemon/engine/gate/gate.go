@@ -1,5 +1,5 @@
-// Package gate owns the decision on an occurrence: whether it runs, is skipped or held,
-// and why. An occurrence passes the gates in one order, whatever its source is.
+// Package gate owns the decision whether an occurrence runs, is skipped or held, and why. An
+// occurrence passes the gates in one order, whatever its source is.
 package gate
 
 import (

@@ -1,5 +1,6 @@
-// Package install owns what a load of crontabs changes: which jobs stay, come and go, from
-// which instant each of them counts its occurrences, and which have to be checked again.
+// Package install owns the changes that a load of crontabs makes to the installed jobs: which jobs
+// stay, come and go, from which instant each of them counts its occurrences, and which have to be
+// checked again.
 package install
 
 import (

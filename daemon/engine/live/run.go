@@ -1,5 +1,5 @@
-// Package live owns the live runs: what the engine keeps of a run beyond its record, what
-// a run waits for, the verdict on its end, and when it is late or tried again.
+// Package live owns the live runs of the engine, with what each of them waits for, the verdict on its
+// end, and when it is late or tried again.
 package live
 
 import (

@@ -1,4 +1,4 @@
-// Package memorystore owns a store in memory for tests of the engine.
+// Package memorystore owns a store that keeps the history in memory, for tests of the engine.
 package memorystore
 
 import (

@@ -1,5 +1,5 @@
-// Package slots owns the queue of runs for slots: how many runs may have a process at
-// once on a host, for each user and in each pool, and which waiting run is next.
+// Package slots owns the queue of runs that wait for a slot: how many runs may have a process at once
+// on a host, for each user and in each pool, and which waiting run is next.
 package slots
 
 import (

@@ -1,5 +1,5 @@
-// Package view owns what others may read of the engine: an immutable snapshot of the
-// installed jobs, their live runs and problems, and when each job runs next.
+// Package view owns the snapshot of the engine that other packages read, with the installed jobs,
+// their live runs and problems, and when each job runs next.
 package view
 
 import (

@@ -1,3 +1,3 @@
-// Package actions owns the requests that act on jobs and runs: start, stop, pause, retry and
-// backfill them, acknowledge failures, and handle dead letters.
+// Package actions owns the requests that act on jobs and runs, such as starting, stopping, pausing,
+// retrying and backfilling them, acknowledging failures, and handling dead letters.
 package actions

@@ -1,5 +1,5 @@
-// Package beats owns the signs of life of runs with watchdog=. They come over the control socket, or
-// over a socket of the run, with systemd's protocol.
+// Package beats owns the receipt of the signs of life that runs with watchdog= send. They come over
+// the control socket, or over a socket of the run, with systemd's protocol.
 package beats
 
 import (

@@ -1,3 +1,3 @@
-// Package lookup owns how requests refer to jobs and runs, and finds those that exist and that the
-// caller may see, in the engine's view and in the history.
+// Package lookup owns the search for the jobs and runs that a request refers to, in the engine's view
+// and in the history, among those that the caller may see.
 package lookup

@@ -1,3 +1,3 @@
-// Package monitoring owns the metrics for monitoring systems: counts of events since the daemon
-// started, and figures of the daemon and of its jobs.
+// Package monitoring owns the metrics for monitoring systems, which are counts of events since the
+// daemon started, and figures of the daemon and of its jobs.
 package monitoring

@@ -1,3 +1,3 @@
-// Package pipe owns the pipes of standard files, with and without a name, and input
-// that needs no writer.
+// Package pipe owns the pipes for the standard input, output and error of runs, with and without a
+// name, and input that needs no writer.
 package pipe

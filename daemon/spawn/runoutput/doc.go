@@ -1,3 +1,3 @@
-// Package runoutput owns what is kept of the output of a run: its first and last bytes
-// in memory, and the file that survives a crash of the daemon.
+// Package runoutput owns the output that is kept of a run, which is its first and last bytes in
+// memory, and the file that survives a crash of the daemon.
 package runoutput

@@ -1,3 +1,3 @@
-// Package self owns what the daemon changes about its own process before it starts
-// jobs: open files, priority, and what children would inherit.
+// Package self owns the changes that the daemon makes to its own process before it starts jobs, to
+// open files, priority, and what children would inherit.
 package self

@@ -1,3 +1,3 @@
-// Package database owns the file of the history: its lock, its schema, the one connection that
-// writes, and the connections that read.
+// Package database owns the SQLite file of the history, with its lock, its schema, the one connection
+// that writes, and the connections that read.
 package database

@@ -1,5 +1,5 @@
-// Package detail owns the screen about one job: why, history, next runs, output and
-// configuration in tabs.
+// Package detail owns the screen about one job, with tabs for why it ran or did not, its history, next
+// runs, output and configuration.
 package detail
 
 import (

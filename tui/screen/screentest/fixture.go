@@ -1,5 +1,5 @@
-// Package screentest owns a dashboard's data for tests of screens: jobs in every
-// state, a daemon that answers with them, and golden screens.
+// Package screentest owns the data for tests of screens, such as jobs in every state, a daemon that
+// answers with them, and golden screens.
 package screentest
 
 import (

@@ -1,5 +1,5 @@
-// Package stats owns the screen with the statistics of runs: a calendar of days, key figures and
-// their trend, and the jobs.
+// Package stats owns the screen with the statistics of runs, which are a calendar of days, key figures
+// and their trend, and a list of the jobs.
 package stats
 
 import (

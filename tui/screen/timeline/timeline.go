@@ -1,5 +1,5 @@
-// Package timeline owns the screen that shows past and coming runs on one time axis,
-// and the list of clashes: minutes with several starts.
+// Package timeline owns the screen that shows past and coming runs on one time axis, and the list of
+// clashes, which are minutes with several starts.
 package timeline
 
 import (

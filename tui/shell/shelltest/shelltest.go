@@ -1,4 +1,5 @@
-// Package shelltest owns drawing a screen inside the shell, for tests.
+// Package shelltest owns the drawing of a screen inside the dashboard's frame (package shell), for
+// tests.
 package shelltest
 
 import (

@@ -1,4 +1,5 @@
-// Package inventorytest owns hosts for tests: directories with files, some of them hostile.
+// Package inventorytest owns directories that stand for hosts in tests, with files of which some are
+// hostile.
 package inventorytest
 
 import (

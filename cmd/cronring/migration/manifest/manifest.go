@@ -1,5 +1,5 @@
-// Package manifest owns the form of an entry in other engines: the CronJob of
-// Kubernetes, the periodic job of Nomad, and the timer and service of systemd.
+// Package manifest owns the form that an exported entry has in Kubernetes (CronJob), Nomad (periodic
+// job) and systemd (timer and service).
 package manifest
 
 import (
