@@ -12,8 +12,7 @@ import (
 	"github.com/cronring/cronring/man"
 )
 
-// pageDate is the date of the last change of the commands, as in the manual pages written
-// by hand.
+// pageDate is the date of the newest release in packaging/changelog.yaml.
 const pageDate = "November 22, 2026"
 
 // page is the manual page of a command, generated from the tree of commands.

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -89,6 +91,19 @@ func TestManWithoutViewer(t *testing.T) {
 				t.Errorf("cronring man %s: got no %s in\n%s", verb.Name(), flag, stdout)
 			}
 		}
+	}
+}
+
+func TestPageDateIsThatOfTheRelease(t *testing.T) {
+	text, err := os.ReadFile("../../packaging/changelog.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, date, _ := strings.Cut(string(text), "\n  date: ")
+	date, _, _ = strings.Cut(date, "\n")
+	at, err := time.Parse(time.RFC3339, date)
+	if want := at.Format("January 2, 2006"); err != nil || pageDate != want {
+		t.Errorf("got pageDate %q, want that of the changelog's first entry, %q (%v)", pageDate, want, err)
 	}
 }
 
