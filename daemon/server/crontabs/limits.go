@@ -90,7 +90,7 @@ func (ed *Editor) pace(ctx context.Context, c *call.Call) (end func(), err error
 	}
 	ctx, cancel := context.WithTimeout(ctx, largeTimeout)
 	defer cancel()
-	end, err = ed.changes.begin(ctx, c.Peer.UID)
+	end, err = ed.changes.begin(ctx, c.Peer.LimitKey())
 	if err != nil {
 		return nil, &api.Error{
 			Kind: api.Conflict, What: "cannot change the crontab now",

@@ -75,3 +75,21 @@ func TestLargeCrontabsWithoutRoomAreRefused(t *testing.T) {
 		t.Error("a refused user still has a slot")
 	}
 }
+
+// TestUidsWithoutAUserShareALimit: a user can have thousands of such uids, and the daemon keeps the
+// limit of each user.
+func TestUidsWithoutAUserShareALimit(t *testing.T) {
+	ed := New(nil, nil, nil)
+	for uid := range uint32(1000) {
+		end, err := ed.pace(t.Context(), &call.Call{Peer: call.Peer{UID: 100_000 + uid}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		end()
+	}
+	kept := 0
+	ed.changes.of.Range(func(any, any) bool { kept++; return true })
+	if kept != 1 {
+		t.Errorf("1,000 uids without a user: got %d limits, want one", kept)
+	}
+}
