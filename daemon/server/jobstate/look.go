@@ -52,8 +52,8 @@ func (s *Jobs) Look(c *call.Call, slots []int) *Look {
 
 // Read reads the past of jobs, valid until the next call. ok is false if the crontabs have changed
 // since.
-func (p *Look) Read(names *Numbering, slots []int) (pasts []Past, ok bool) {
-	p.pasts, ok = p.memory.read(p.pasts[:0], names, slots, p.Peer.Admin)
+func (p *Look) Read(numbering *Numbering, slots []int) (pasts []Past, ok bool) {
+	p.pasts, ok = p.memory.read(p.pasts[:0], numbering, slots, p.Peer.Admin)
 	return p.pasts, ok
 }
 

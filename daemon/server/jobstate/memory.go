@@ -20,9 +20,9 @@ type memory struct {
 	view      func() *view.View
 	semaphore chan struct{} // held while updating; the updater has all of it
 
-	mu     sync.Mutex
-	recent recentRuns
-	names  *Numbering // nil: not used yet
+	mu        sync.Mutex
+	recent    recentRuns
+	numbering *Numbering // nil: not used yet
 	pastCache
 	filling  bool
 	missed   update // updates that arrived during filling
@@ -91,7 +91,7 @@ func (m *memory) Tap(facts []job.Record, summaries []job.Summary) {
 			m.recent.add(r)
 		}
 	}
-	if m.names == nil && !m.filling {
+	if m.numbering == nil && !m.filling {
 		return
 	}
 	for i := range facts {
@@ -117,8 +117,8 @@ func (m *memory) takeEnd(r *job.Run) {
 	if m.filling {
 		m.missed.ended = append(m.missed.ended, r)
 	}
-	if m.names != nil {
-		m.names.takeEnd(r, &m.pastCache)
+	if m.numbering != nil {
+		m.numbering.takeEnd(r, &m.pastCache)
 	}
 }
 
@@ -126,8 +126,8 @@ func (m *memory) takeStreak(l job.Summary) {
 	if m.filling {
 		m.missed.streaks = append(m.missed.streaks, l)
 	}
-	if m.names != nil {
-		m.names.takeStreak(l, &m.pastCache)
+	if m.numbering != nil {
+		m.numbering.takeStreak(l, &m.pastCache)
 	}
 }
 
@@ -212,10 +212,10 @@ func (p *Past) Last() job.Run {
 
 // read appends what an admin, or else their account, may know of some jobs,
 // unless the numbers are no longer good.
-func (m *memory) read(to []Past, names *Numbering, slots []int, admin bool) (all []Past, ok bool) {
+func (m *memory) read(to []Past, numbering *Numbering, slots []int, admin bool) (all []Past, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.names != names {
+	if m.numbering != numbering {
 		return to, false
 	}
 	for _, slot := range slots {
@@ -244,7 +244,7 @@ func (m *memory) newest(ctx context.Context, ids []job.ID, admin bool) ([]Past, 
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for k, id := range ids {
-		if slot, ok := m.names.View.Find(id); ok {
+		if slot, ok := m.numbering.View.Find(id); ok {
 			pasts[k] = m.pastFor(slot, admin)
 		}
 	}
@@ -268,7 +268,7 @@ func (m *memory) Follow(ctx context.Context) (*Numbering, error) {
 	}
 	view := m.view()
 	m.mu.Lock()
-	before := m.names
+	before := m.numbering
 	m.mu.Unlock()
 	if before != nil && before.View.SameJobs(view) {
 		return before, nil
@@ -318,7 +318,7 @@ func (m *memory) refill(ctx context.Context, before, next *Numbering) error {
 	for _, l := range m.missed.streaks {
 		next.takeStreak(l, k)
 	}
-	m.names, m.pastCache = next, *k
+	m.numbering, m.pastCache = next, *k
 	for w := range m.watchers {
 		clear(w.dirty) // its numbers are those of before
 	}

@@ -18,7 +18,7 @@ func TestMemoryThatNobodyUsesIsEmpty(t *testing.T) {
 	m := newMemory(nil, e.View)
 	run := &job.Run{ID: 1, Job: e.View().ID(0), User: "ann", State: job.RunEnded}
 	m.Tap([]job.Record{{Kind: job.Ended, Job: run.Job, Run: run}}, []job.Summary{{Job: run.Job, User: "ann", Bad: 1}})
-	if m.names != nil || m.lasts != nil || m.ends != 0 || len(m.missed.ended)+len(m.missed.streaks) != 0 {
+	if m.numbering != nil || m.lasts != nil || m.ends != 0 || len(m.missed.ended)+len(m.missed.streaks) != 0 {
 		t.Errorf("it stores %+v", m)
 	}
 }

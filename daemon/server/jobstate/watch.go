@@ -18,10 +18,10 @@ type Watcher struct {
 }
 
 func (m *memory) touch(id job.ID) {
-	if m.names == nil || len(m.watchers) == 0 {
+	if m.numbering == nil || len(m.watchers) == 0 {
 		return
 	}
-	slot, ok := m.names.View.Find(id)
+	slot, ok := m.numbering.View.Find(id)
 	if !ok {
 		return
 	}
@@ -77,12 +77,12 @@ func (m *memory) Unwatch(w *Watcher) {
 }
 
 // Changed returns the numbers of the jobs that have changed since the last call, or all if any may
-// have; they are those of names. all is also true if the numbers are no longer valid.
-func (m *memory) Changed(w *Watcher, names *Numbering) (slots []int, all bool) {
+// have; they are those of numbering. all is also true if the numbers are no longer valid.
+func (m *memory) Changed(w *Watcher, numbering *Numbering) (slots []int, all bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if w.all || m.names != names {
-		w.all = m.names != names
+	if w.all || m.numbering != numbering {
+		w.all = m.numbering != numbering
 		clear(w.dirty)
 		return nil, true
 	}

@@ -92,13 +92,13 @@ func (s *Monitor) newGauges(ctx context.Context, c *call.Call) (*gauges, error) 
 func (m *gauges) look(ctx context.Context) bool {
 	const tries = 3 // crontabs can change meanwhile
 	for range tries {
-		names, err := m.s.states.Follow(ctx)
+		numbering, err := m.s.states.Follow(ctx)
 		if err != nil {
 			break
 		}
-		if view := m.s.daemon.View(); view.SameJobs(names.View) {
+		if view := m.s.daemon.View(); view.SameJobs(numbering.View) {
 			m.view = view
-			if m.count(names) {
+			if m.count(numbering) {
 				return true
 			}
 		}
@@ -108,15 +108,15 @@ func (m *gauges) look(ctx context.Context) bool {
 	return false
 }
 
-func (m *gauges) count(names *jobstate.Numbering) bool {
+func (m *gauges) count(numbering *jobstate.Numbering) bool {
 	clear(m.states)
 	m.jobs = m.jobs[:0]
 	c := *m.c
 	c.View = m.view
 	p := m.s.states.Look(&c, nil)
 	m.where = p.Where
-	for slots := range slices.Chunk(names.Order, statesPage) {
-		pasts, ok := p.Read(names, slots)
+	for slots := range slices.Chunk(numbering.Order, statesPage) {
+		pasts, ok := p.Read(numbering, slots)
 		if !ok {
 			return false
 		}
@@ -129,7 +129,7 @@ func (m *gauges) count(names *jobstate.Numbering) bool {
 	}
 	for _, id := range m.each {
 		if i, ok := m.view.Find(id); ok && c.SeesJob(i) {
-			pasts, ok := p.Read(names, []int{i})
+			pasts, ok := p.Read(numbering, []int{i})
 			if !ok {
 				return false
 			}

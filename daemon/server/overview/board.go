@@ -68,7 +68,7 @@ type Board struct {
 	seed  maphash.Seed
 	own   string // path of the peer's own crontab
 
-	names       *jobstate.Numbering
+	numbering   *jobstate.Numbering
 	view        *view.View
 	now         time.Time
 	sums        []uint64 // of the row that was sent; 0: none was
@@ -140,21 +140,21 @@ func (b *Board) Soonest() time.Time {
 
 // Round sends what has changed since the last one; the first sends all.
 func (b *Board) Round(ctx context.Context) error {
-	names, err := b.o.states.Follow(ctx)
+	numbering, err := b.o.states.Follow(ctx)
 	if err != nil {
 		return err
 	}
-	slots, all := b.o.states.Changed(b.watch, names)
+	slots, all := b.o.states.Changed(b.watch, numbering)
 	view := b.o.view() // only now: it includes all these changes, and later ones wake the watcher again
-	if !view.SameJobs(names.View) {
+	if !view.SameJobs(numbering.View) {
 		b.o.states.Forget(b.watch)
 		return nil
 	}
-	first, before := b.names == nil, b.view
+	first, before := b.numbering == nil, b.view
 	b.view, b.now = view, b.o.now().UTC()
 	var gone []job.ID
-	if b.names != names {
-		gone = b.renumber(names)
+	if b.numbering != numbering {
+		gone = b.renumber(numbering)
 	}
 	if first || all || b.now.Before(b.head.Now) || !view.SameRules(before) {
 		err = b.sendAll(gone, first)
@@ -171,23 +171,23 @@ func (b *Board) Round(ctx context.Context) error {
 }
 
 // renumber copies the state of remaining jobs to the new numbers, and returns the removed jobs.
-func (b *Board) renumber(names *jobstate.Numbering) (gone []job.ID) {
-	before, n := *b, len(names.Order)
-	b.names = names
+func (b *Board) renumber(numbering *jobstate.Numbering) (gone []job.ID) {
+	before, n := *b, len(numbering.Order)
+	b.numbering = numbering
 	b.sums, b.due, b.next, b.state = make([]uint64, n), make([]int64, n), make([]int64, n), make([]uint8, n)
 	for i := range n {
 		b.due[i], b.next[i], b.state[i] = math.MaxInt64, math.MaxInt64, unseen
 	}
 	b.diagnostics.errors, b.diagnostics.warnings = b.o.crontabs.CountFor(b.peer)
-	if before.names == nil {
+	if before.numbering == nil {
 		return nil
 	}
 	for from, sum := range before.sums {
 		if sum == 0 {
 			continue
 		}
-		id := before.names.View.ID(from)
-		if to, stays := names.View.Find(id); stays && b.sees(to) {
+		id := before.numbering.View.ID(from)
+		if to, stays := numbering.View.Find(id); stays && b.sees(to) {
 			b.sums[to] = sum
 		} else {
 			gone = append(gone, id)
@@ -200,7 +200,7 @@ func (b *Board) look(slots []int) *painter {
 	return &painter{Look: b.o.states.Look(call.Of(b.peer, b.view, b.now), slots), own: b.own}
 }
 
-func (b *Board) sees(i int) bool { return b.peer.May(call.View, b.names.View.Entry(i)) }
+func (b *Board) sees(i int) bool { return b.peer.May(call.View, b.numbering.View.Entry(i)) }
 
 // sendAll compares all rows with those that were sent, jobs with the worst state first. The first
 // piece of a new board is as short as a screen.
@@ -238,8 +238,8 @@ func (b *Board) sendAll(gone []job.ID, first bool) error {
 // rank sorts all jobs that the reader sees by state, and by name in each.
 func (b *Board) rank(p *painter) (ranks [][]int, ok bool) {
 	ranks = make([][]int, len(job.States))
-	for slots := range slices.Chunk(b.names.Order, otherPages) {
-		pasts, ok := p.Read(b.names, slots)
+	for slots := range slices.Chunk(b.numbering.Order, otherPages) {
+		pasts, ok := p.Read(b.numbering, slots)
 		if !ok {
 			return nil, false
 		}
@@ -318,7 +318,7 @@ func (b *Board) finish(u *api.BoardUpdate) error {
 // compare adds the rows that differ from those that were sent. It returns false if crontabs have
 // changed meanwhile.
 func (b *Board) compare(p *painter, slots []int, u *api.BoardUpdate) bool {
-	pasts, ok := p.Read(b.names, slots)
+	pasts, ok := p.Read(b.numbering, slots)
 	if !ok {
 		return false
 	}
