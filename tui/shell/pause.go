@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/display"
-	"github.com/cronring/cronring/daemon/typedtime"
+	"github.com/cronring/cronring/daemon/timeinput"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/change"
 	"github.com/cronring/cronring/tui/page"
@@ -41,7 +41,7 @@ func (m *pauseMenu) key(s *Shell, k screen.Key) {
 		s.over = nil
 	case "o":
 		s.over = &prompt{
-			title: "Pause " + screen.JobsText(m.about) + " until:", hint: typedtime.EndHelp + ", or how long: 90m, 2d",
+			title: "Pause " + screen.JobsText(m.about) + " until:", hint: timeinput.EndHelp + ", or how long: 90m, 2d",
 			done: m.until,
 		}
 	default:
@@ -59,7 +59,7 @@ func (m *pauseMenu) until(s *Shell, text string) {
 	ends := "until resumed"
 	if text != "" {
 		var err error
-		if until, err = typedtime.ParseEnd(text, s.w.Now, s.w.Now, s.w.OneZone()); err != nil {
+		if until, err = timeinput.ParseEnd(text, s.w.Now, s.w.Now, s.w.OneZone()); err != nil {
 			s.warn(err.Error())
 			return
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
-	"github.com/cronring/cronring/daemon/typedtime"
+	"github.com/cronring/cronring/daemon/timeinput"
 )
 
 // explainFlags are the flags of explain.
@@ -43,7 +43,7 @@ each was set, and the jobs that start in the same minutes in the next seven days
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return explain(cmd.Context(), a, args[0], f) },
 	}
-	a.AddFuture(cmd, &f.from, "from", "as seen at `T` instead of now: "+typedtime.Help)
+	a.AddFuture(cmd, &f.from, "from", "as seen at `T` instead of now: "+timeinput.Help)
 	f.Add(cmd)
 	f.out = a.TextOutput(cmd, cli.FormText, cli.FormJSON)
 	a.AddSelection(cmd, f.out, api.Explanation{})

@@ -18,7 +18,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/daemon/typedtime"
+	"github.com/cronring/cronring/daemon/timeinput"
 )
 
 // nextFlags are the flags of next.
@@ -69,7 +69,7 @@ disabled, or paused without an end have none.`,
 		RunE:    func(cmd *cobra.Command, args []string) error { return next(a, cmd, args, f) },
 	}
 	cmd.Flags().IntVarP(&f.number, "number", "n", 10, "at most `N` runs")
-	a.AddFuture(cmd, &f.from, "from", "begin at `T` instead of now: "+typedtime.Help)
+	a.AddFuture(cmd, &f.from, "from", "begin at `T` instead of now: "+timeinput.Help)
 	a.AddFuture(cmd, &f.until, "until", "end before `T`")
 	f.Add(cmd)
 	f.out = a.TextOutput(cmd, cli.FormText, cli.FormPlain, cli.FormJSON, cli.FormJSONL)

@@ -12,7 +12,7 @@ import (
 	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/daemon/typedtime"
+	"github.com/cronring/cronring/daemon/timeinput"
 )
 
 // simulateFlags are the flags of simulate.
@@ -60,7 +60,7 @@ line, command, user, job, schedule, trigger, attempt.`,
 		RunE: func(_ *cobra.Command, args []string) error { return simulate(a, args, f) },
 	}
 	flags := cmd.Flags()
-	a.AddFuture(cmd, &f.from, "from", "begin at `T` (default: now), inclusive: "+typedtime.Help)
+	a.AddFuture(cmd, &f.from, "from", "begin at `T` (default: now), inclusive: "+timeinput.Help)
 	a.AddFuture(cmd, &f.until, "until", "end at `T` (default: a day after --from), exclusive")
 	flags.Var(&f.takes, "durations", "let each run take `D`: 90s, 5m, 1h30m")
 	f.Add(cmd)

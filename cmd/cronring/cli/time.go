@@ -12,7 +12,7 @@ import (
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spool"
-	"github.com/cronring/cronring/daemon/typedtime"
+	"github.com/cronring/cronring/daemon/timeinput"
 )
 
 // Duration is a flag in the form of the options of a crontab: 90s, 5m,
@@ -72,19 +72,19 @@ func (a *App) Location() *time.Location {
 // command runs with the time in at, which is zero if neither the flag nor a default is set. AddZone
 // must come later.
 func (a *App) AddPast(cmd *cobra.Command, at *time.Time, name, otherwise, usage string) {
-	a.addTime(cmd, at, name, otherwise, usage, typedtime.ParsePast)
+	a.addTime(cmd, at, name, otherwise, usage, timeinput.ParsePast)
 }
 
 // AddFuture is AddPast for the time of something that will happen: "2h" is in two hours.
 func (a *App) AddFuture(cmd *cobra.Command, at *time.Time, name, usage string) {
-	a.addTime(cmd, at, name, "", usage, typedtime.ParseFuture)
+	a.addTime(cmd, at, name, "", usage, timeinput.ParseFuture)
 }
 
-// AddEnd adds a flag for the end of what begins at start, or now: see typedtime.ParseEnd. The flag
+// AddEnd adds a flag for the end of what begins at start, or now: see timeinput.ParseEnd. The flag
 // of start must be added later.
 func (a *App) AddEnd(cmd *cobra.Command, start, end *time.Time, name, usage string) {
 	a.addTime(cmd, end, name, "", usage, func(text string, now time.Time, loc *time.Location) (time.Time, error) {
-		return typedtime.ParseEnd(text, *start, now, loc)
+		return timeinput.ParseEnd(text, *start, now, loc)
 	})
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/review"
 	"github.com/cronring/cronring/daemon/spool"
-	"github.com/cronring/cronring/daemon/typedtime"
+	"github.com/cronring/cronring/daemon/timeinput"
 )
 
 // diffFlags are the flags of diff.
@@ -63,7 +63,7 @@ exit code is 0 if nothing differs, 1 if something does, 2 for errors.`,
 			return nil
 		},
 	}
-	a.AddFuture(cmd, &f.from, "from", "count runs from `T` on instead of now: "+typedtime.Help)
+	a.AddFuture(cmd, &f.from, "from", "count runs from `T` on instead of now: "+timeinput.Help)
 	cmd.Flags().Var(&f.runs, "runs", "count the runs of `D`, at most 90d")
 	cmd.Flags().StringVar(&f.rev, "rev", "", "the old version is the revision `N`")
 	cmd.Flags().StringVar(&f.file, "file", "", "the old version is the installed crontab at `FILE`")

@@ -11,7 +11,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/daemon/typedtime"
+	"github.com/cronring/cronring/daemon/timeinput"
 )
 
 // NewPause returns the command pause.
@@ -45,7 +45,7 @@ func NewPause(a *cli.App) *cobra.Command {
 	}
 	cmd.Flags().Var(&pause, "for", "resume after `D`: 90s, 5m, 1h30m, 2d")
 	cmd.Flags().Lookup("for").DefValue = ""
-	a.AddEnd(cmd, &r.From, &r.Until, "until", "resume at `T`: "+typedtime.EndHelp)
+	a.AddEnd(cmd, &r.From, &r.Until, "until", "resume at `T`: "+timeinput.EndHelp)
 	a.AddFuture(cmd, &r.From, "from", "begin at `T`, not now")
 	cmd.Flags().StringVar(&r.Reason, "reason", "", "record a reason: `TEXT`")
 	cmd.MarkFlagsMutuallyExclusive("for", "until")

@@ -8,7 +8,7 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
-	"github.com/cronring/cronring/daemon/typedtime"
+	"github.com/cronring/cronring/daemon/timeinput"
 )
 
 // NewWhy returns the command why.
@@ -34,7 +34,7 @@ is about that run.`,
 			return a.PrintAnswer(out, w, func() { printWhy(a, w, a.Location()) })
 		},
 	}
-	a.AddPast(cmd, &at, "at", "", "the occurrence at or in the minute of `T`: "+typedtime.Help)
+	a.AddPast(cmd, &at, "at", "", "the occurrence at or in the minute of `T`: "+timeinput.Help)
 	out = a.TextOutput(cmd, cli.FormText, cli.FormJSON)
 	a.AddSelection(cmd, out, api.Why{})
 	a.AddZone(cmd, "of the times")

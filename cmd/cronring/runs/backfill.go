@@ -13,7 +13,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/daemon/typedtime"
+	"github.com/cronring/cronring/daemon/timeinput"
 )
 
 // askFrom is the number of occurrences above which a backfill asks for confirmation.
@@ -221,12 +221,12 @@ func (f *backfillFlags) request(args []string, now time.Time) (r api.BackfillReq
 // reads them in the zone of the entry.
 func backfillAt(text string, now time.Time) (from, to string, err error) {
 	wall := time.Date(now.Year(), now.Month(), now.Day(), now.Hour(), now.Minute(), now.Second(), 0, time.UTC)
-	t, err := typedtime.Parse(text, wall, time.UTC)
+	t, err := timeinput.Parse(text, wall, time.UTC)
 	if err != nil {
 		return "", "", err
 	}
 	day, clock, _ := strings.Cut(text, " ")
-	_, named := typedtime.DayWords[day]
+	_, named := timeinput.DayWords[day]
 	_, notClock := time.Parse("15:04", text)
 	switch {
 	case text == "now" || text[0] == '-' || text[0] == '+':

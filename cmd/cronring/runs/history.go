@@ -13,7 +13,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/daemon/typedtime"
+	"github.com/cronring/cronring/daemon/timeinput"
 )
 
 // historyFlags are the flags of history that need reading.
@@ -49,7 +49,7 @@ func NewHistory(a *cli.App) *cobra.Command {
 	flags.BoolVar(&f.filter.Skipped, "skipped", false, "occurrences that were not run, and why, instead of runs")
 	flags.BoolVar(&f.actions, "actions", false, "what users and files changed, instead of runs")
 	flags.Var(f.trigger, "trigger", "only runs caused by `WORD`: "+strings.Join(triggers, ", "))
-	a.AddPast(cmd, &f.filter.Since, "since", "", "only from `T` on: "+typedtime.Help)
+	a.AddPast(cmd, &f.filter.Since, "since", "", "only from `T` on: "+timeinput.Help)
 	a.AddPast(cmd, &f.filter.Until, "until", "", "only before `T`")
 	flags.IntVarP(&f.filter.Limit, "number", "n", 0, "at most `N` (default 100)")
 	flags.StringVar(&f.filter.Node, "member", "", "runs of the ring member `NAME`, or of \"all\"; for root")

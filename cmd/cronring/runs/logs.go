@@ -15,7 +15,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/daemon/typedtime"
+	"github.com/cronring/cronring/daemon/timeinput"
 )
 
 // logFlags are the flags of logs.
@@ -52,7 +52,7 @@ only those of this host that you may read.`,
 	flags.BoolVarP(&f.follow, "follow", "f", false, "continue until the run has ended")
 	flags.BoolVar(&f.wait, "wait", false, "like --follow; the exit code is that of the run")
 	flags.IntVarP(&f.number, "number", "n", 0, "only the last `N` lines of what each run wrote until now")
-	a.AddPast(cmd, &f.since, "since", "", "only what was written from `T` on; of a job, by all its runs: "+typedtime.Help)
+	a.AddPast(cmd, &f.since, "since", "", "only what was written from `T` on; of a job, by all its runs: "+timeinput.Help)
 	flags.BoolVar(&f.raw, "raw", false, "print all bytes as they are")
 	flags.BoolVarP(&f.times, "timestamps", "t", false, "begin lines with time and stream")
 	flags.BoolVar(&f.journal, "journal", false, "add the daemon's own lines about the run")

@@ -6,7 +6,7 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/daemon/typedtime"
+	"github.com/cronring/cronring/daemon/timeinput"
 )
 
 // NewRetry returns the command retry.
@@ -32,7 +32,7 @@ be. With --wait the exit code is that of the first run which failed, as of run.`
 			return endRuns(a, runs, err, r.Wait, out)
 		},
 	}
-	a.AddPast(cmd, &r.Since, "since", "", "only jobs that failed after `T`: "+typedtime.Help)
+	a.AddPast(cmd, &r.Since, "since", "", "only jobs that failed after `T`: "+timeinput.Help)
 	cmd.Flags().BoolVar(&r.Wait, "wait", false, "wait for the end")
 	out = a.TextOutput(cmd, cli.FormText, cli.FormJSON, cli.FormJSONL, cli.FormName)
 	a.AddZone(cmd, "of --since")

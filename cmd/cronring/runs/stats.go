@@ -10,7 +10,7 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
-	"github.com/cronring/cronring/daemon/typedtime"
+	"github.com/cronring/cronring/daemon/timeinput"
 )
 
 // NewStats returns the command stats.
@@ -43,7 +43,7 @@ which time on they are counted.`,
 			return printStats(a, st, out, loc)
 		},
 	}
-	a.AddPast(cmd, &q.Since, "since", "30d", "only from `T` on: "+typedtime.Help)
+	a.AddPast(cmd, &q.Since, "since", "30d", "only from `T` on: "+timeinput.Help)
 	a.AddPast(cmd, &q.Until, "until", "", "only before `T`")
 	cmd.Flags().Var(by, "by", "sum up by `WORD`: job, user, hour (of the day), day, member; hours and days are those of the host's zone")
 	out = a.ListOutput(cmd, cli.FormTable, cli.FormWide, cli.FormPlain, cli.FormJSON, cli.FormJSONL)

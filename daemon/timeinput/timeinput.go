@@ -1,6 +1,6 @@
-// Package typedtime owns the parsing of the times that people type on the command line and in the
+// Package timeinput owns the parsing of the times that people type on the command line and in the
 // dashboard.
-package typedtime
+package timeinput
 
 import (
 	"errors"

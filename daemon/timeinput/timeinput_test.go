@@ -1,4 +1,4 @@
-package typedtime
+package timeinput
 
 import (
 	"testing"
