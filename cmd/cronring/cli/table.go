@@ -6,7 +6,7 @@ import (
 	"github.com/cronring/cronring/daemon/display"
 )
 
-// The forms of a result that is a list. Table is for eyes and fits the
+// The forms of a result that is a list. Table is for people and fits the
 // terminal; wide is the same with nothing cut; plain is for cut and awk: one
 // tab between fields, nothing cut, times in RFC 3339.
 const (

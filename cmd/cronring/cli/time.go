@@ -35,7 +35,7 @@ func (d *Duration) Set(text string) error {
 	return nil
 }
 
-// The forms of an instant: for eyes, and for programs.
+// The forms of an instant: for people, and for programs.
 const (
 	LongTime  = "Mon 2006-01-02 15:04:05 -07:00"
 	PlainTime = time.RFC3339

@@ -16,10 +16,10 @@ import (
 
 // column is a column of a list of jobs.
 type column struct {
-	name  string
-	plain func(*jobRow) string
-	eyes  func(*jobRow) cli.Cell           // nil: as plain
-	order func(one, other *job.Status) int // nil: by the text
+	name      string
+	plain     func(*jobRow) string
+	forPeople func(*jobRow) cli.Cell           // nil: as plain
+	order     func(one, other *job.Status) int // nil: by the text
 }
 
 // jobRow is a job that is being written as a row.
@@ -265,8 +265,8 @@ func jobTable(a *cli.App, jobs []job.Status, columns []column, out *cli.Output, 
 		r := &jobRow{Status: &jobs[i], a: a, loc: loc}
 		row := make([]cli.Cell, len(columns))
 		for k := range columns {
-			if c := &columns[k]; out.ForPeople() && c.eyes != nil {
-				row[k] = c.eyes(r)
+			if c := &columns[k]; out.ForPeople() && c.forPeople != nil {
+				row[k] = c.forPeople(r)
 			} else {
 				row[k].Text = c.plain(r)
 			}
