@@ -132,8 +132,8 @@ func (s *Spawner) remember(c *child, h *handed.Run) {
 	c.out.Restore(c.limit, output)
 }
 
-// takeIn has the pump watch what was adopted. It runs before the pump and the
-// hand do.
+// takeIn has the reader watch what was adopted. It runs before the reader and the
+// process loop do.
 func (s *Spawner) takeIn() {
 	for _, a := range s.taken {
 		s.takeOne(a.child, a.from)
@@ -160,12 +160,12 @@ func (s *Spawner) takeOne(c *child, from handed.Run) {
 		}
 		c.tail.slow = true
 		s.slow.Add(c.user, 1)
-		s.pump.readSlowly(c)
+		s.reader.readSlowly(c)
 	case from.Out == 0 && from.Err == 0 && s.options.Runs != "":
 		from.Out, from.Err = handed.OpenPipes(s.dir.Base(c.run))
 		c.open += pipe.Ends{from.Out, from.Err}.Count()
 	}
-	s.pump.watchAdopted(c, pipe.Ends{from.Out, from.Err, from.LogStatus}, from.Status)
+	s.reader.watchAdopted(c, pipe.Ends{from.Out, from.Err, from.LogStatus}, from.Status)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c.tail != nil {
@@ -180,14 +180,14 @@ func (s *Spawner) takeOne(c *child, from handed.Run) {
 		if !c.outcome.IsZero() {
 			s.dropPidfd(c)
 		}
-	case c.pidfd != 0 && s.pump.add(c.pidfd, c, deathStream) != nil:
-		delete(s.pump.streams, int32(c.pidfd))
+	case c.pidfd != 0 && s.reader.add(c.pidfd, c, deathStream) != nil:
+		delete(s.reader.streams, int32(c.pidfd))
 		s.files.Release(c.pidfd)
 		c.pidfd = 0
 	}
 	switch {
 	case !c.outcome.IsZero() && c.open > 0:
-		s.pump.linger(c)
+		s.reader.linger(c)
 	case !c.outcome.IsZero():
 		s.acts = append(s.acts, func() { s.report(c, nil) })
 	case !c.over.IsZero():
@@ -209,19 +209,19 @@ func (s *Spawner) giveUpUnseen(c *child) {
 }
 
 // watchAdopted does without a pipe that cannot be watched.
-func (p *pump) watchAdopted(c *child, ends pipe.Ends, status int) {
+func (r *reader) watchAdopted(c *child, ends pipe.Ends, status int) {
 	c.pipes = ends
 	for i, name := range pipeStreams {
 		if ends[i] == 0 {
 			continue
 		}
-		if err := p.addOne(ends[i], c, name); err != nil {
-			p.s.files.Release(ends[i])
-			p.s.note(c, outputLost, err)
+		if err := r.addOne(ends[i], c, name); err != nil {
+			r.s.files.Release(ends[i])
+			r.s.note(c, outputLost, err)
 			c.open--
 		}
 	}
-	if status != 0 && p.addOne(status, c, progressStream) != nil {
-		p.assumeStarted(c, status)
+	if status != 0 && r.addOne(status, c, progressStream) != nil {
+		r.assumeStarted(c, status)
 	}
 }

@@ -163,8 +163,8 @@ func init() {
 		r.spawner.mu.Lock()
 		r.spawner.acts = append(r.spawner.acts, func() { close(given) }) // after the event that ends the adoption
 		r.spawner.mu.Unlock()
-		r.spawner.nudge()
-		receive(r, "the hand", given)
+		r.spawner.wakeLoop()
+		receive(r, "the process loop", given)
 		if err := syscall.Kill(children[keptBeyond-1].PID, syscall.SIGKILL); err != nil { // the test kills it
 			return err
 		}

@@ -2,10 +2,10 @@
 // whose output it keeps. It also starts the programs that the daemon itself has use for.
 //
 // A run costs no thread and no goroutine. Two goroutines do the work of all:
-// the hand starts and reaps (so that no child can end before it is known), and
-// the pump reads every output pipe through one epoll instance. Processes are
+// the process loop starts and reaps (so that no child can end before it is known), and
+// the reader reads every output pipe through one epoll instance. Processes are
 // made by a starter (package starter), never by this process itself: users could delay it
-// otherwise. os/exec and os.Process are not used here: each Wait parks a thread, and ten thousand
+// otherwise. os/exec and os.Process are not used here: each Wait blocks a thread, and ten thousand
 // sleeping jobs would be ten thousand threads. Only operations that wait for other services have
 // their own goroutines, a few for all: looking up users in a directory service, and beginning
 // sessions through the service manager.

@@ -77,7 +77,7 @@ func (s *Spawner) conclude(c *child, outcome job.Outcome) (done bool) {
 	s.dropPidfd(c)
 	c.over, c.outcome, c.ended = job.Outcome{}, outcome, now()
 	if c.open > 0 {
-		s.pump.linger(c)
+		s.reader.linger(c)
 		return false
 	}
 	return true
@@ -101,7 +101,7 @@ func (s *Spawner) endUnstarted(c *child) {
 	c.outcome, c.unrun = job.Outcome{Kind: job.NotStarted, Error: why.Error()}, true
 }
 
-// storeDescriptors makes the pidfd while the hand, which alone reaps, still holds
+// storeDescriptors makes the pidfd while the process loop, which alone reaps, still holds
 // the process's number. That of a session may be another's by now.
 func (s *Spawner) storeDescriptors(c *child, ours pipe.Ends) {
 	if c.session && c.named { // the starter does it for others
@@ -123,7 +123,7 @@ func (s *Spawner) storeDescriptors(c *child, ours pipe.Ends) {
 // openPidfd opens the pidfd of a child of ours that is not reaped, if there is none
 // and it can. Spawner.mu is held.
 func (s *Spawner) openPidfd(c *child) {
-	if c.pidfd != 0 || !s.pump.hasRoom(1) {
+	if c.pidfd != 0 || !s.reader.hasRoom(1) {
 		return
 	}
 	fd, err := unix.PidfdOpen(c.pid, 0)
@@ -133,7 +133,7 @@ func (s *Spawner) openPidfd(c *child) {
 	}
 }
 
-// dropPidfd closes the pidfd of a child, unless the pump watches it. Spawner.mu is
+// dropPidfd closes the pidfd of a child, unless the reader watches it. Spawner.mu is
 // held.
 func (s *Spawner) dropPidfd(c *child) {
 	if c.pidfd != 0 {
@@ -159,7 +159,7 @@ func (s *Spawner) killForeign(c *child, sig syscall.Signal) {
 		}
 	case sig == syscall.SIGKILL:
 		s.acts = append(s.acts, func() { s.giveUp(c) })
-		s.nudge()
+		s.wakeLoop()
 	}
 }
 
@@ -183,12 +183,12 @@ func (s *Spawner) loseUnseen(c *child) bool {
 	return c.foreign && c.pidfd == 0 && c.over.IsZero() && s.settle(c, handed.Lost(handed.Unseen))
 }
 
-// seeDeath is called by the pump when a pidfd reports something, and by the hand, with
+// seeDeath is called by the reader when a pidfd reports something, and by the process loop, with
 // last set, when a dead process was not reaped for long.
 func (s *Spawner) seeDeath(c *child, reaped, last bool) {
 	s.mu.Lock()
 	fd := c.pidfd
-	if _, watched := s.pump.streams[int32(fd)]; !watched {
+	if _, watched := s.reader.streams[int32(fd)]; !watched {
 		s.mu.Unlock()
 		return
 	}
@@ -203,7 +203,7 @@ func (s *Spawner) seeDeath(c *child, reaped, last bool) {
 	if c.reaping != nil {
 		c.reaping.Stop()
 	}
-	s.pump.forget(int32(fd))
+	s.reader.forget(int32(fd))
 	s.extra++
 	done := s.settle(c, outcome)
 	s.mu.Unlock()
@@ -282,7 +282,7 @@ func (s *Spawner) killLeftover(c *child, sig syscall.Signal) {
 			s.options.Sessions.Kill(c.sessionName(), sig)
 		}
 		s.acts = append(s.acts, func() { s.endLeftover(c) })
-		s.nudge()
+		s.wakeLoop()
 	}
 }
 
@@ -316,7 +316,7 @@ func (s *Spawner) awaitGroups() {
 		clear(s.leftovers[len(waiting):])
 		s.leftovers = waiting
 		s.mu.Unlock()
-		s.nudge()
+		s.wakeLoop()
 		if len(waiting) == 0 {
 			return
 		}
@@ -324,7 +324,7 @@ func (s *Spawner) awaitGroups() {
 }
 
 // endLeftover reports the end of a child whose process group has ended, or was
-// killed. It is called by the hand.
+// killed. It is called by the process loop.
 func (s *Spawner) endLeftover(c *child) {
 	s.mu.Lock()
 	outcome := c.over

@@ -104,7 +104,7 @@ func (s *Spawner) prepared(c *child, m made) {
 			m.group.Remove()
 		}
 	}
-	s.nudge()
+	s.wakeLoop()
 }
 
 // enter opens the directory of a group that a process can enter at birth.
@@ -173,7 +173,7 @@ func (s *Spawner) endGroup(c *child) (used job.Usage, limit job.Reason) {
 	return used, limit
 }
 
-// occupied holds groups in which background processes are still alive. Only the hand uses it.
+// occupied holds groups in which background processes are still alive. Only the process loop uses it.
 type occupied struct {
 	groups []Group
 	pause  time.Duration

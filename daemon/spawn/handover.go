@@ -18,18 +18,18 @@ import (
 
 // pauseRequest is one request to pause.
 type pauseRequest struct {
-	pumped  chan struct{} // closed when the pump has paused
-	parked  chan struct{} // closed when the hand has paused too
-	resumed chan struct{} // closed to continue
-	forced  bool          // guarded by Spawner.mu: do not wait for anything
-	once    sync.Once
-	failed  bool // Run ended instead; set before parked is closed
+	readerPaused chan struct{} // closed when the reader has paused
+	paused       chan struct{} // closed when the process loop has paused too
+	resumed      chan struct{} // closed to continue
+	forced       bool          // guarded by Spawner.mu: do not wait for anything
+	once         sync.Once
+	failed       bool // Run ended instead; set before paused is closed
 }
 
 func (h *pauseRequest) fail() {
 	h.once.Do(func() {
 		h.failed = true
-		close(h.parked)
+		close(h.paused)
 	})
 }
 
@@ -55,7 +55,7 @@ func (h *pauseRequest) fail() {
 // Hold is for a Spawner whose Run is going, and is called by one goroutine at
 // a time. While it holds, Run does not see the end of its own context.
 func (s *Spawner) Hold(ctx context.Context) ([]effect.Start, error) {
-	h := &pauseRequest{pumped: make(chan struct{}), parked: make(chan struct{}), resumed: make(chan struct{})}
+	h := &pauseRequest{readerPaused: make(chan struct{}), paused: make(chan struct{}), resumed: make(chan struct{})}
 	s.mu.Lock()
 	if s.closed || s.hold != nil {
 		s.mu.Unlock()
@@ -63,12 +63,12 @@ func (s *Spawner) Hold(ctx context.Context) ([]effect.Start, error) {
 	}
 	s.hold = h
 	s.mu.Unlock()
-	s.nudge()
+	s.wakeLoop()
 	select {
-	case <-h.parked:
+	case <-h.paused:
 	case <-ctx.Done():
 		s.force(h)
-		<-h.parked
+		<-h.paused
 	}
 	if h.failed {
 		return nil, fmt.Errorf("hold processes: %w", errStopping)
@@ -85,11 +85,11 @@ func (s *Spawner) force(h *pauseRequest) {
 		}
 	}
 	s.mu.Unlock()
-	s.nudge()
+	s.wakeLoop()
 }
 
-// parkIfQuiet pauses if Hold was called and no operation is in progress that cannot be handed over.
-func (s *Spawner) parkIfQuiet() {
+// pauseIfQuiet pauses if Hold was called and no operation is in progress that cannot be handed over.
+func (s *Spawner) pauseIfQuiet() {
 	h, cancelled := s.quiet()
 	if h == nil {
 		return
@@ -97,9 +97,9 @@ func (s *Spawner) parkIfQuiet() {
 	for _, c := range cancelled {
 		s.abandon(c, errCancelled)
 	}
-	s.pump.park(h)
-	<-h.pumped
-	h.once.Do(func() { close(h.parked) })
+	s.reader.pauseFor(h)
+	<-h.readerPaused
+	h.once.Do(func() { close(h.paused) })
 	<-h.resumed
 }
 
@@ -164,7 +164,7 @@ func (s *Spawner) Resume() {
 	s.inherit(s.begunRuns(), false)
 	close(s.hold.resumed)
 	s.hold = nil
-	s.nudge()
+	s.wakeLoop()
 }
 
 // Handover returns all runs with a process, for Adopt in the program that replaces this one, and
@@ -197,10 +197,10 @@ func (s *Spawner) begunRuns() map[*child]*handed.Run {
 			all[c] = describe(c)
 		}
 	}
-	for _, c := range s.pump.slow {
+	for _, c := range s.reader.slow {
 		all[c] = describe(c)
 	}
-	for fd, stream := range s.pump.streams {
+	for fd, stream := range s.reader.streams {
 		c := stream.child
 		if c.tool != nil || c.check {
 			continue
@@ -225,7 +225,7 @@ func (s *Spawner) begunRuns() map[*child]*handed.Run {
 // hasBegun reports whether a living run may have a process.
 func (c *child) hasBegun() bool { return c.pid != 0 || c.session || c.foreign }
 
-// describe leaves out the descriptors that the pump has.
+// describe leaves out the descriptors that the reader has.
 func describe(c *child) *handed.Run {
 	h := &handed.Run{
 		Run: c.run, Job: c.job, User: c.user, PID: c.pid, PIDFD: c.pidfd,
@@ -237,7 +237,7 @@ func describe(c *child) *handed.Run {
 	if c.group != nil {
 		h.Group, _ = c.group.MarshalJSON() // without it the group is only not known
 	}
-	if c.unsure { // the pump does not have its pipes yet
+	if c.unsure { // the reader does not have its pipes yet
 		h.Out, h.Err, h.LogStatus = c.pipes[0], c.pipes[1], c.pipes[2]
 	}
 	if c.tail != nil {
@@ -271,31 +271,31 @@ func (s *Spawner) inherit(all map[*child]*handed.Run, yes bool) {
 	}
 }
 
-// park pauses the pump after its current work.
-func (p *pump) park(h *pauseRequest) {
-	p.s.mu.Lock()
-	defer p.s.mu.Unlock()
-	p.setDeadline(time.Unix(0, 1))
-	p.parking = h
+// pauseFor pauses the reader after its current work.
+func (r *reader) pauseFor(h *pauseRequest) {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	r.setDeadline(time.Unix(0, 1))
+	r.pausing = h
 }
 
-func (p *pump) isParking() bool {
-	p.s.mu.Lock()
-	defer p.s.mu.Unlock()
-	return p.parking != nil
+func (r *reader) isPausing() bool {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	return r.pausing != nil
 }
 
-func (p *pump) waitForResume() {
-	p.reportLate(always)
-	p.s.mu.Lock()
-	h := p.parking
-	p.s.mu.Unlock()
-	close(h.pumped)
+func (r *reader) waitForResume() {
+	r.reportLate(always)
+	r.s.mu.Lock()
+	h := r.pausing
+	r.s.mu.Unlock()
+	close(h.readerPaused)
 	<-h.resumed
-	p.s.mu.Lock()
-	defer p.s.mu.Unlock()
-	if p.parking == h { // and not the next one already
-		p.parking = nil
-		p.setDeadline(p.nextDeadline())
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	if r.pausing == h { // and not the next one already
+		r.pausing = nil
+		r.setDeadline(r.nextDeadline())
 	}
 }

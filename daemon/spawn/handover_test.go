@@ -152,8 +152,8 @@ func init() {
 		}
 		r.until("the ends", func() bool { return len(r.ended) == replaced+3 })
 		r.stop()
-		if r.spawner.extra != 0 || len(r.spawner.pump.streams) != 0 {
-			return fmt.Errorf("%d descriptors and %d pipes are left", r.spawner.extra, len(r.spawner.pump.streams))
+		if r.spawner.extra != 0 || len(r.spawner.reader.streams) != 0 {
+			return fmt.Errorf("%d descriptors and %d pipes are left", r.spawner.extra, len(r.spawner.reader.streams))
 		}
 		if want := len(left.Handed) + len(left.Starts); len(store.forgotten) != want {
 			return fmt.Errorf("%d runs are forgotten, want %d", len(store.forgotten), want)

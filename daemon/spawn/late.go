@@ -46,108 +46,108 @@ func tailBudget(pipes int64) *budget.Budget { return budget.New(pipes/4, pipes/4
 // holds an output pipe, and reports its end. Otherwise it returns false. It first reads
 // what is left: on a busy machine, the end of a pipe may not have been read yet, and then
 // no process holds it.
-func (p *pump) leaveOpen(c *child) bool {
+func (r *reader) leaveOpen(c *child) bool {
 	if c.tool != nil || c.progress != nil {
 		return false
 	}
-	outputs := p.outputsOf(c)
+	outputs := r.outputsOf(c)
 	for fd, stream := range outputs {
-		if p.readRest(fd, stream) {
+		if r.readRest(fd, stream) {
 			delete(outputs, fd)
-			p.end(fd, stream)
+			r.end(fd, stream)
 		}
 	}
 	if len(outputs) == 0 {
 		return false
 	}
-	left := &tail{left: max(c.limit, minRoom), slow: !p.s.tails.Take(c.user, int64(len(c.pipes)))}
+	left := &tail{left: max(c.limit, minRoom), slow: !r.s.tails.Take(c.user, int64(len(c.pipes)))}
 	switch {
 	case left.slow && !c.named:
-		p.s.note(c, lateShut)
+		r.s.note(c, lateShut)
 		return false
 	case left.slow:
-		p.s.note(c, lateSlow)
-		p.s.slow.Add(c.user, 1)
+		r.s.note(c, lateSlow)
+		r.s.slow.Add(c.user, 1)
 	}
-	p.s.report(c, left)
+	r.s.report(c, left)
 	if left.slow {
-		p.closeOutputs(c, outputs)
-		p.readSlowly(c)
+		r.closeOutputs(c, outputs)
+		r.readSlowly(c)
 	}
 	return true
 }
 
-func (p *pump) closeOutputs(c *child, outputs map[int32]stream) {
-	p.s.mu.Lock()
-	defer p.s.mu.Unlock()
+func (r *reader) closeOutputs(c *child, outputs map[int32]stream) {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
 	for fd := range outputs {
-		p.forget(fd)
-		p.s.files.Release(int(fd))
+		r.forget(fd)
+		r.s.files.Release(int(fd))
 		c.open--
 	}
 }
 
 // readSlowly has the pipes of a tail opened and read now and then.
-func (p *pump) readSlowly(c *child) {
-	p.s.mu.Lock()
-	defer p.s.mu.Unlock()
-	p.slow = append(p.slow, c)
-	if len(p.slow) == 1 {
-		p.slowAt = time.Now().Add(slowTick)
-		p.setDeadline(p.nextDeadline())
+func (r *reader) readSlowly(c *child) {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	r.slow = append(r.slow, c)
+	if len(r.slow) == 1 {
+		r.slowAt = time.Now().Add(slowTick)
+		r.setDeadline(r.nextDeadline())
 	}
 }
 
 // readSlow reads the tails whose turn it is, if it is time for that.
-func (p *pump) readSlow() {
-	p.s.mu.Lock()
+func (r *reader) readSlow() {
+	r.s.mu.Lock()
 	var due []*child
-	if len(p.slow) > 0 && hasPassed(p.slowAt) {
-		n := min(len(p.slow), slowBatch)
-		due, p.slow = p.slow[:n:n], p.slow[n:]
-		p.slowAt = time.Now().Add(slowTick)
-		p.setDeadline(p.nextDeadline())
+	if len(r.slow) > 0 && hasPassed(r.slowAt) {
+		n := min(len(r.slow), slowBatch)
+		due, r.slow = r.slow[:n:n], r.slow[n:]
+		r.slowAt = time.Now().Add(slowTick)
+		r.setDeadline(r.nextDeadline())
 	}
-	p.s.mu.Unlock()
+	r.s.mu.Unlock()
 	for _, c := range due {
-		if p.readNames(c) {
-			p.readSlowly(c)
+		if r.readNames(c) {
+			r.readSlowly(c)
 			continue
 		}
-		p.s.mu.Lock()
+		r.s.mu.Lock()
 		done := c.open == 0
 		if c.log.fd != 0 { // its end ends the tail
-			p.s.closeLog(c)
-			p.s.killLogLater(c)
+			r.s.closeLog(c)
+			r.s.killLogLater(c)
 		}
-		p.s.mu.Unlock()
+		r.s.mu.Unlock()
 		if done {
-			p.s.endTail(c)
+			r.s.endTail(c)
 		}
 	}
 }
 
 // readNames reads what is in the pipes of a tail, and reports whether a process
 // holds one of them open.
-func (p *pump) readNames(c *child) (open bool) {
-	if p.s.options.Runs == "" {
+func (r *reader) readNames(c *child) (open bool) {
+	if r.s.options.Runs == "" {
 		return false
 	}
-	out, err := handed.OpenPipes(p.s.dir.Base(c.run))
+	out, err := handed.OpenPipes(r.s.dir.Base(c.run))
 	for i, fd := range []int{out, err} {
 		if fd != 0 {
-			open = !p.readRest(int32(fd), stream{child: c, name: pipeStreams[i]}) || open
-			p.s.files.Release(fd)
+			open = !r.readRest(int32(fd), stream{child: c, name: pipeStreams[i]}) || open
+			r.s.files.Release(fd)
 		}
 	}
 	return open
 }
 
 // outputsOf returns the output pipes of a child that are open.
-func (p *pump) outputsOf(c *child) map[int32]stream {
+func (r *reader) outputsOf(c *child) map[int32]stream {
 	outputs := map[int32]stream{}
 	for _, fd := range c.pipes[:2] {
-		if stream, ok := p.holds(int32(fd), c); ok && fd != 0 {
+		if stream, ok := r.holds(int32(fd), c); ok && fd != 0 {
 			outputs[int32(fd)] = stream
 		}
 	}
@@ -182,43 +182,43 @@ func (s *Spawner) keepLate(c *child, stream job.Stream, at time.Time, room []byt
 		}
 		if !c.tail.waits {
 			c.tail.waits = true
-			s.pump.reportLater(c)
+			s.reader.reportLater(c)
 		}
 	}
 }
 
 // reportLater has the output of a tail reported together with that of others.
-func (p *pump) reportLater(c *child) {
-	p.s.mu.Lock()
-	defer p.s.mu.Unlock()
-	p.late = append(p.late, c)
-	if len(p.late) == 1 {
-		p.lateAt = time.Now().Add(p.s.options.Linger)
-		p.setDeadline(p.nextDeadline())
+func (r *reader) reportLater(c *child) {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	r.late = append(r.late, c)
+	if len(r.late) == 1 {
+		r.lateAt = time.Now().Add(r.s.options.Linger)
+		r.setDeadline(r.nextDeadline())
 	}
 }
 
 // reportLate reports what tails have, if it is time for that.
-func (p *pump) reportLate(isTime func(time.Time) bool) {
-	p.s.mu.Lock()
+func (r *reader) reportLate(isTime func(time.Time) bool) {
+	r.s.mu.Lock()
 	var due []*child
-	if len(p.late) > 0 && isTime(p.lateAt) {
-		due, p.late = p.late, nil
-		p.setDeadline(p.nextDeadline())
+	if len(r.late) > 0 && isTime(r.lateAt) {
+		due, r.late = r.late, nil
+		r.setDeadline(r.nextDeadline())
 	}
-	p.s.mu.Unlock()
+	r.s.mu.Unlock()
 	for _, c := range due {
 		if c.tail.waits { // else it has ended
-			p.s.sendLate(c, false)
+			r.s.sendLate(c, false)
 		}
 	}
 }
 
 // closeLate closes the files of tails with output that is not reported any more. The next daemon
 // reads it there.
-func (p *pump) closeLate() {
-	for _, c := range p.late {
-		p.s.dir.Close(&c.file)
+func (r *reader) closeLate() {
+	for _, c := range r.late {
+		r.s.dir.Close(&c.file)
 	}
 }
 

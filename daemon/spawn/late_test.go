@@ -68,7 +68,7 @@ func TestBackgroundProcessOfARunThatEndsBeforeItsStartIsReported(t *testing.T) {
 	r := newTestSpawnerWithQueue(t, Options{Linger: 1, Began: func(id job.RunID, _ int) { began <- id }}, 0)
 	other, wait, alive := newGate(t), newGate(t), newGate(t)
 	r.start(other.command())
-	select { // the pump reports its start until the test receives that
+	select { // the reader reports its start until the test receives that
 	case <-began:
 	case <-time.After(patience):
 		t.Fatal("the other run does not start")
@@ -92,7 +92,7 @@ func (r *testSpawner) awaitLingered() {
 	poll(r.t, "the end of the process", func() bool {
 		r.spawner.mu.Lock()
 		defer r.spawner.mu.Unlock()
-		l := r.spawner.pump.lingering
+		l := r.spawner.reader.lingering
 		return len(l) == 1 && hasPassed(l[0].until)
 	})
 }
@@ -102,7 +102,7 @@ func (r *testSpawner) awaitLingered() {
 func TestRunWhoseOutputIsReadLateIsOver(t *testing.T) {
 	g := newGate(t)
 	var r *testSpawner
-	once := sync.OnceFunc(func() { // while the pump waits
+	once := sync.OnceFunc(func() { // while the reader waits
 		poll(t, "the end of the process of the file", func() bool {
 			r.spawner.mu.Lock()
 			defer r.spawner.mu.Unlock()

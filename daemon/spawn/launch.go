@@ -48,11 +48,11 @@ func (s *Spawner) openNotify(c *child, uid uint32) {
 		return
 	}
 	err := errNoneLeft
-	if s.pump.spare(1) {
+	if s.reader.spare(1) {
 		if err = s.options.Notify.Open(c.run, c.user, uid); err == nil {
 			return
 		}
-		s.pump.spare(-1)
+		s.reader.spare(-1)
 	}
 	s.note(c, "NOTIFY_SOCKET does not work in this run: %v", err)
 }
@@ -60,7 +60,7 @@ func (s *Spawner) openNotify(c *child, uid uint32) {
 // closeNotify removes the socket of a run, if it has one.
 func (s *Spawner) closeNotify(c *child) {
 	if s.options.Notify != nil && !c.check && s.options.Notify.Close(c.run) {
-		s.pump.spare(-1)
+		s.reader.spare(-1)
 	}
 }
 
@@ -85,7 +85,7 @@ func (s *Spawner) openStdio(c *child, cmd command.Command) (pipe.Stdio, error) {
 		return io, nil
 	}
 	err := errNoneLeft
-	if s.pump.room(2) {
+	if s.reader.room(2) {
 		err = s.openOutput(c, &io, cmd.Cred)
 	}
 	if err != nil {
@@ -126,7 +126,7 @@ func (s *Spawner) fork(c *child, cmd command.Command, io *pipe.Stdio) error {
 }
 
 // startProcess has the starter make a process. It does not wait until the
-// command runs: the pump reads from io.status what comes of that.
+// command runs: the reader reads from io.status what comes of that.
 func (s *Spawner) startProcess(c *child, cmd command.Command, io *pipe.Stdio) (pid int, err error) {
 	status, err := pipe.Open(nil)
 	if err != nil {
@@ -335,5 +335,5 @@ func (s *Spawner) deliver(name string, f lookup) {
 	}
 	delete(s.ask.waiting, name)
 	s.mu.Unlock()
-	s.nudge()
+	s.wakeLoop()
 }

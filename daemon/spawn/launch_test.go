@@ -399,18 +399,18 @@ func niceOf(t *testing.T) map[int]int {
 func TestWorkingWhileTheStarterHangs(t *testing.T) {
 	r := newTestSpawner(t, Options{})
 	r.do("true")
-	poll(t, "that the hand waits", func() bool { return r.spawner.Working() == 0 })
+	poll(t, "that the process loop waits", func() bool { return r.spawner.Working() == 0 })
 	pid := r.starterPID()
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 	id := r.start("exit 5")
-	poll(t, "that the hand is stuck", func() bool { return r.spawner.Working() > 50*time.Millisecond })
+	poll(t, "that the process loop is stuck", func() bool { return r.spawner.Working() > 50*time.Millisecond })
 	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
 	wantOutcome(t, r.await(id), exited(5))
-	poll(t, "that the hand waits again", func() bool { return r.spawner.Working() == 0 })
+	poll(t, "that the process loop waits again", func() bool { return r.spawner.Working() == 0 })
 }
 
 // starterPID requests the pid from the goroutine that owns the starter.

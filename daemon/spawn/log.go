@@ -72,7 +72,7 @@ func (s *Spawner) startLog(c *child, file string, cmd command.Command) (status, 
 	defer s.files.Release(said[1])
 	err = errors.Join(unix.SetNonblock(in[0], false), unix.SetNonblock(in[1], true), s.admitLog(c.user))
 	_, _ = unix.FcntlInt(uintptr(in[1]), unix.F_SETPIPE_SZ, logPipe) // a smaller one loses more
-	if err == nil && (!s.pump.room(4) || !s.pump.spare(1)) {
+	if err == nil && (!s.reader.room(4) || !s.reader.spare(1)) {
 		err = errNoneLeft
 	}
 	if err != nil {
@@ -84,7 +84,7 @@ func (s *Spawner) startLog(c *child, file string, cmd command.Command) (status, 
 	request.Files = []int{in[0], s.files.Null, s.files.Null, said[1]}
 	pid, err := s.starter.Start(&request)
 	if err != nil {
-		s.pump.spare(-1)
+		s.reader.spare(-1)
 		s.files.Release(in[1], said[0])
 		return 0, 0, err
 	}
@@ -169,9 +169,9 @@ func (s *Spawner) closeLog(c *child) {
 }
 
 // hasPrinted reports whether all output of a run was read. Spawner.mu is held.
-func (p *pump) hasPrinted(c *child) bool {
+func (r *reader) hasPrinted(c *child) bool {
 	for _, fd := range c.pipes[:2] {
-		if held, ok := p.streams[int32(fd)]; ok && held.child == c {
+		if held, ok := r.streams[int32(fd)]; ok && held.child == c {
 			return false
 		}
 	}

@@ -22,9 +22,9 @@ import (
 	"github.com/cronring/cronring/daemon/spawn/runoutput"
 )
 
-// pump reads the output of all children. Its epoll instance hangs in Go's own
-// poller, so that waiting parks no thread.
-type pump struct {
+// reader reads the output of all children. Go's own poller watches its epoll instance, so that waiting
+// blocks no thread.
+type reader struct {
 	s    *Spawner
 	fd   int
 	file *os.File // the same epoll instance
@@ -33,7 +33,7 @@ type pump struct {
 	pace pace
 
 	// Guarded by Spawner.mu.
-	streams   map[int32]stream // by descriptor, which the pump alone closes
+	streams   map[int32]stream // by descriptor, which the reader alone closes
 	waiting   []waiter         // output pipes that are not read for now, oldest first
 	next      time.Time        // when they are looked at again
 	lingering []lateReader     // reaped children with an open pipe, oldest first
@@ -41,7 +41,7 @@ type pump struct {
 	lateAt    time.Time        // when it is reported
 	slow      []*child         // tails without descriptors, in the order of reading
 	slowAt    time.Time        // when some of them are
-	parking   *pauseRequest
+	pausing   *pauseRequest
 	stopped   bool
 }
 
@@ -75,7 +75,7 @@ type lateReader struct {
 	until time.Time
 }
 
-func openPump(s *Spawner) (*pump, error) {
+func openReader(s *Spawner) (*reader, error) {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("create epoll: %w", err)
@@ -88,7 +88,7 @@ func openPump(s *Spawner) (*pump, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("create epoll: %w", err), file.Close())
 	}
-	return &pump{
+	return &reader{
 		s:       s,
 		fd:      fd,
 		file:    file,
@@ -101,157 +101,157 @@ func openPump(s *Spawner) (*pump, error) {
 
 // stop ends run. What a closed file does to a raw connection is an error that
 // os keeps to itself, so that the deadline is the way to interrupt it.
-func (p *pump) stop() {
-	p.s.mu.Lock()
-	defer p.s.mu.Unlock()
-	p.setDeadline(time.Unix(0, 1))
-	p.stopped = true
+func (r *reader) stop() {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	r.setDeadline(time.Unix(0, 1))
+	r.stopped = true
 }
 
-func (p *pump) isStopped() bool {
-	p.s.mu.Lock()
-	defer p.s.mu.Unlock()
-	return p.stopped
+func (r *reader) isStopped() bool {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	return r.stopped
 }
 
 // room reports whether there are descriptors to spare for n more.
-func (p *pump) room(n int) bool {
-	p.s.mu.Lock()
-	defer p.s.mu.Unlock()
-	return p.hasRoom(n)
+func (r *reader) room(n int) bool {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	return r.hasRoom(n)
 }
 
-func (p *pump) hasRoom(n int) bool {
-	return int64(len(p.streams)+p.s.extra+n) <= p.s.files.Pipes.Load()
+func (r *reader) hasRoom(n int) bool {
+	return int64(len(r.streams)+r.s.extra+n) <= r.s.files.Pipes.Load()
 }
 
-// spare reserves n descriptors that the pump does not read, if the limit allows it; a negative n
+// spare reserves n descriptors that the reader does not read, if the limit allows it; a negative n
 // releases them.
-func (p *pump) spare(n int) bool {
-	p.s.mu.Lock()
-	defer p.s.mu.Unlock()
-	if n > 0 && !p.hasRoom(n) {
+func (r *reader) spare(n int) bool {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	if n > 0 && !r.hasRoom(n) {
 		return false
 	}
-	p.s.extra += n
+	r.s.extra += n
 	return true
 }
 
 // watch begins to read the pipes of a child and the pipe for its reports.
-func (p *pump) watch(c *child, ends pipe.Ends, status int) {
-	err := p.addAll(c, ends, status)
+func (r *reader) watch(c *child, ends pipe.Ends, status int) {
+	err := r.addAll(c, ends, status)
 	if err == nil {
 		return
 	}
-	p.s.files.Release(ends[:]...)
-	p.s.note(c, outputLost, err)
-	p.assumeStarted(c, status)
+	r.s.files.Release(ends[:]...)
+	r.s.note(c, outputLost, err)
+	r.assumeStarted(c, status)
 }
 
-// addAll holds the lock throughout, so that the pump sees nothing of a child
+// addAll holds the lock throughout, so that the reader sees nothing of a child
 // before all of it, or nothing, is in the epoll set.
-func (p *pump) addAll(c *child, ends pipe.Ends, status int) error {
-	p.s.mu.Lock()
-	defer p.s.mu.Unlock()
+func (r *reader) addAll(c *child, ends pipe.Ends, status int) error {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
 	c.pipes = ends
-	err := p.add(status, c, progressStream)
+	err := r.add(status, c, progressStream)
 	for i, name := range pipeStreams {
-		err = errors.Join(err, p.add(ends[i], c, name))
+		err = errors.Join(err, r.add(ends[i], c, name))
 	}
 	if err == nil {
 		return nil
 	}
 	for _, fd := range append(ends[:], status) {
-		_ = unix.EpollCtl(p.fd, unix.EPOLL_CTL_DEL, fd, nil) // it may not be in the set
-		delete(p.streams, int32(fd))
+		_ = unix.EpollCtl(r.fd, unix.EPOLL_CTL_DEL, fd, nil) // it may not be in the set
+		delete(r.streams, int32(fd))
 	}
 	c.open -= ends.Count()
 	return err
 }
 
-func (p *pump) addOne(fd int, c *child, name job.Stream) error {
-	p.s.mu.Lock()
-	defer p.s.mu.Unlock()
-	err := p.add(fd, c, name)
+func (r *reader) addOne(fd int, c *child, name job.Stream) error {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	err := r.add(fd, c, name)
 	if err != nil {
-		delete(p.streams, int32(fd))
+		delete(r.streams, int32(fd))
 	}
 	return err
 }
 
 // add ignores fd 0, which means none. A pidfd stays readable until the process is reaped, which may
 // take a while: edge-triggered, it reports each change once.
-func (p *pump) add(fd int, c *child, name job.Stream) error {
+func (r *reader) add(fd int, c *child, name job.Stream) error {
 	if fd == 0 {
 		return nil
 	}
-	p.streams[int32(fd)] = stream{child: c, name: name}
+	r.streams[int32(fd)] = stream{child: c, name: name}
 	event := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)}
 	if name == deathStream {
 		event.Events |= unix.EPOLLET
 	}
-	return unix.EpollCtl(p.fd, unix.EPOLL_CTL_ADD, fd, &event)
+	return unix.EpollCtl(r.fd, unix.EPOLL_CTL_ADD, fd, &event)
 }
 
 // assumeStarted is for a child whose reports epoll cannot watch. Reading them to
 // their end might take as long as its user likes.
-func (p *pump) assumeStarted(c *child, status int) {
-	p.s.files.Release(status)
-	p.s.endStart(c)
-	p.s.mu.Lock()
+func (r *reader) assumeStarted(c *child, status int) {
+	r.s.files.Release(status)
+	r.s.endStart(c)
+	r.s.mu.Lock()
 	c.open--
-	p.s.mu.Unlock()
+	r.s.mu.Unlock()
 }
 
 // linger delays the report of a reaped child while a pipe is open: what it
 // printed last may still be in the pipe. Background processes that it left
 // behind may hold the pipe for ever. Spawner.mu is held.
-func (p *pump) linger(c *child) {
-	l := lateReader{c, c.pipes, time.Now().Add(p.s.options.Linger)}
-	p.lingering = append(p.lingering, l)
-	if len(p.lingering) == 1 {
-		p.setDeadline(p.nextDeadline())
+func (r *reader) linger(c *child) {
+	l := lateReader{c, c.pipes, time.Now().Add(r.s.options.Linger)}
+	r.lingering = append(r.lingering, l)
+	if len(r.lingering) == 1 {
+		r.setDeadline(r.nextDeadline())
 	}
 }
 
 // setDeadline interrupts wait at a time; the zero time never does. After stop
 // nothing puts the end off. Spawner.mu is held.
-func (p *pump) setDeadline(at time.Time) {
-	if p.stopped || p.parking != nil {
+func (r *reader) setDeadline(at time.Time) {
+	if r.stopped || r.pausing != nil {
 		return
 	}
-	if err := p.file.SetReadDeadline(at); err != nil {
+	if err := r.file.SetReadDeadline(at); err != nil {
 		panic(fmt.Sprintf("set deadline: %v", err)) // the poller takes every epoll instance
 	}
 }
 
 // run reads until stop.
-func (p *pump) run() error {
+func (r *reader) run() error {
 	events := make([]unix.EpollEvent, 128)
 	for {
-		n, err := p.wait(events)
+		n, err := r.wait(events)
 		switch {
-		case errors.Is(err, os.ErrDeadlineExceeded) && p.isStopped():
-			p.closeLate()
-			return p.file.Close()
-		case errors.Is(err, os.ErrDeadlineExceeded) && p.isParking():
-			p.waitForResume()
+		case errors.Is(err, os.ErrDeadlineExceeded) && r.isStopped():
+			r.closeLate()
+			return r.file.Close()
+		case errors.Is(err, os.ErrDeadlineExceeded) && r.isPausing():
+			r.waitForResume()
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			p.readOn()
-			p.expire()
-			p.readSlow()
-			p.reportLate(hasPassed)
+			r.readOn()
+			r.expire()
+			r.readSlow()
+			r.reportLate(hasPassed)
 			// wait reads nothing if the next deadline has passed too.
-			n, _ = unix.EpollWait(p.fd, events, 0)
+			n, _ = unix.EpollWait(r.fd, events, 0)
 			n = max(n, 0)
 		case err != nil:
 			panic(fmt.Sprintf("await output: %v", err)) // the epoll instance is ours alone
 		}
 		at := now()
 		for _, event := range events[:n] {
-			p.read(event, at)
+			r.read(event, at)
 		}
-		if p.pace.all >= floodBytes && time.Since(p.pace.since) < paceTick {
+		if r.pace.all >= floodBytes && time.Since(r.pace.since) < paceTick {
 			nap := unix.NsecToTimespec(int64(floodNap))
 			_ = unix.Nanosleep(&nap, nil) // a signal may end it
 		}
@@ -259,9 +259,9 @@ func (p *pump) run() error {
 }
 
 // wait queries the epoll instance when Go's poller reports that it is ready.
-func (p *pump) wait(events []unix.EpollEvent) (n int, err error) {
+func (r *reader) wait(events []unix.EpollEvent) (n int, err error) {
 	var failed error
-	err = p.conn.Read(func(fd uintptr) bool {
+	err = r.conn.Read(func(fd uintptr) bool {
 		n, failed = unix.EpollWait(int(fd), events, 0)
 		return n != 0
 	})
@@ -271,70 +271,70 @@ func (p *pump) wait(events []unix.EpollEvent) (n int, err error) {
 // read takes what one pipe has ready, a buffer's worth at most: a job that
 // never stops printing must not keep the others waiting. Nor must a user whose
 // jobs print more than pace allows: they wait in the kernel, when they write.
-func (p *pump) read(event unix.EpollEvent, at time.Time) {
+func (r *reader) read(event unix.EpollEvent, at time.Time) {
 	fd := event.Fd
-	p.s.mu.Lock()
-	stream, ok := p.streams[fd]
-	p.s.mu.Unlock()
+	r.s.mu.Lock()
+	stream, ok := r.streams[fd]
+	r.s.mu.Unlock()
 	switch {
 	case !ok: // closed in this round
 		return
 	case stream.name == deathStream:
-		p.s.seeDeath(stream.child, event.Events&unix.EPOLLHUP != 0, false)
+		r.s.seeDeath(stream.child, event.Events&unix.EPOLLHUP != 0, false)
 		return
-	case !p.mayRead(fd, stream):
+	case !r.mayRead(fd, stream):
 		return
 	}
-	n, err := p.fetch(fd, stream)
+	n, err := r.fetch(fd, stream)
 	switch {
 	case n > 0 && stream.name == progressStream:
-		stream.child.progress.Add(p.buf[runoutput.FrameHead : runoutput.FrameHead+n])
+		stream.child.progress.Add(r.buf[runoutput.FrameHead : runoutput.FrameHead+n])
 	case n > 0:
-		p.take(stream, at, n)
+		r.take(stream, at, n)
 		if stream.isOutput() {
-			p.pace.add(stream.child.user, n)
+			r.pace.add(stream.child.user, n)
 		}
 	case err == unix.EAGAIN || err == unix.EINTR:
 	default:
-		p.end(fd, stream)
+		r.end(fd, stream)
 	}
 }
 
 // fetch reads a pipe into the buffer, behind the space for a frame's head. If
 // the run's output is recorded, the file gets it first.
-func (p *pump) fetch(fd int32, s stream) (n int, err error) {
-	if s.isOutput() && p.s.records(s.child) {
-		if n, ok, err := p.s.dir.Fetch(&s.child.file, s.child.run, int(fd), p.buf[runoutput.FrameHead:]); ok {
+func (r *reader) fetch(fd int32, s stream) (n int, err error) {
+	if s.isOutput() && r.s.records(s.child) {
+		if n, ok, err := r.s.dir.Fetch(&s.child.file, s.child.run, int(fd), r.buf[runoutput.FrameHead:]); ok {
 			return n, err
 		}
 	}
-	return unix.Read(int(fd), p.buf[runoutput.FrameHead:])
+	return unix.Read(int(fd), r.buf[runoutput.FrameHead:])
 }
 
 // take passes on n bytes of the buffer: output, or the reason why the file of log= cannot be written.
-func (p *pump) take(s stream, at time.Time, n int) {
+func (r *reader) take(s stream, at time.Time, n int) {
 	if s.name == logStream {
-		p.s.note(s.child, "%s", bytes.TrimSpace(p.buf[runoutput.FrameHead:runoutput.FrameHead+min(n, mostLogWords)]))
+		r.s.note(s.child, "%s", bytes.TrimSpace(r.buf[runoutput.FrameHead:runoutput.FrameHead+min(n, mostLogWords)]))
 		return
 	}
-	p.s.keep(s.child, s.name, at, p.buf[:runoutput.FrameHead+n])
+	r.s.keep(s.child, s.name, at, r.buf[:runoutput.FrameHead+n])
 }
 
 // readRest reads what is left in a pipe of output or of log=, as it may have waited for its
 // turn, and reports whether that was the end. A pipe holds little.
-func (p *pump) readRest(fd int32, s stream) (ended bool) {
+func (r *reader) readRest(fd int32, s stream) (ended bool) {
 	if !s.isOutput() && s.name != logStream {
 		return false
 	}
 	for range 16 {
-		n, err := p.fetch(fd, s)
+		n, err := r.fetch(fd, s)
 		if err == unix.EINTR {
 			continue
 		}
 		if n <= 0 {
 			return n == 0 && err == nil
 		}
-		p.take(s, now(), n)
+		r.take(s, now(), n)
 	}
 	return false
 }
@@ -346,111 +346,111 @@ func (s *Spawner) records(c *child) bool {
 
 // end closes a pipe, and reports the child if that was the last of it. The start
 // is reported before that, so that no run ends before it began.
-func (p *pump) end(fd int32, stream stream) {
+func (r *reader) end(fd int32, stream stream) {
 	c := stream.child
 	if stream.name == progressStream {
-		p.s.endStart(c)
+		r.s.endStart(c)
 	}
-	p.s.mu.Lock()
-	p.forget(fd)
+	r.s.mu.Lock()
+	r.forget(fd)
 	c.open--
-	if c.log.fd != 0 && p.hasPrinted(c) {
-		p.s.closeLog(c)
+	if c.log.fd != 0 && r.hasPrinted(c) {
+		r.s.closeLog(c)
 		if c.tail != nil {
-			p.s.killLogLater(c)
+			r.s.killLogLater(c)
 		}
 	}
-	done := c.open == 0 && (!c.outcome.IsZero() || p.s.loseUnseen(c))
-	p.s.mu.Unlock()
-	p.s.files.Release(int(fd))
+	done := c.open == 0 && (!c.outcome.IsZero() || r.s.loseUnseen(c))
+	r.s.mu.Unlock()
+	r.s.files.Release(int(fd))
 	switch {
 	case done && c.tail != nil:
-		p.s.endTail(c)
+		r.s.endTail(c)
 	case done:
-		p.s.report(c, nil)
+		r.s.report(c, nil)
 	}
 }
 
 // forget removes a descriptor from the epoll set. Closing alone would leave it there while a copy
-// is open, such as in a fork of another process, and the pump would spin. Spawner.mu is held, and
+// is open, such as in a fork of another process, and the reader would spin. Spawner.mu is held, and
 // the number cannot be reused before this.
-func (p *pump) forget(fd int32) {
-	if !p.streams[fd].waits {
-		p.leave(fd)
+func (r *reader) forget(fd int32) {
+	if !r.streams[fd].waits {
+		r.leave(fd)
 	}
-	delete(p.streams, fd)
+	delete(r.streams, fd)
 }
 
-func (p *pump) leave(fd int32) {
-	if err := unix.EpollCtl(p.fd, unix.EPOLL_CTL_DEL, int(fd), nil); err != nil {
+func (r *reader) leave(fd int32) {
+	if err := unix.EpollCtl(r.fd, unix.EPOLL_CTL_DEL, int(fd), nil); err != nil {
 		panic(fmt.Sprintf("forget pipe: %v", err)) // it is in the set until here
 	}
 }
 
 // expire reports the children that have lingered long enough. The pipes that
 // background processes hold stay open; the others are closed.
-func (p *pump) expire() {
-	for _, l := range p.overdue(time.Now()) {
-		if p.lingerAgain(l.child) || p.leaveOpen(l.child) {
+func (r *reader) expire() {
+	for _, l := range r.overdue(time.Now()) {
+		if r.lingerAgain(l.child) || r.leaveOpen(l.child) {
 			continue
 		}
 		for _, fd := range l.pipes {
-			if stream, ok := p.holds(int32(fd), l.child); ok {
-				p.readRest(int32(fd), stream)
-				p.end(int32(fd), stream)
+			if stream, ok := r.holds(int32(fd), l.child); ok {
+				r.readRest(int32(fd), stream)
+				r.end(int32(fd), stream)
 			}
 		}
 	}
 }
 
 // lingerAgain lets a child linger once more if it has ended before its start could be reported: on a
-// busy machine the pump may get to both late. Whether its background processes may keep its output
+// busy machine the reader may get to both late. Whether its background processes may keep its output
 // depends on whether its command ran.
-func (p *pump) lingerAgain(c *child) bool {
+func (r *reader) lingerAgain(c *child) bool {
 	if c.progress == nil || c.progress.Failure() != nil {
 		return false
 	}
-	p.s.mu.Lock()
-	defer p.s.mu.Unlock()
-	p.linger(c)
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	r.linger(c)
 	return true
 }
 
 // overdue removes the lingerers whose time has passed, and sets the deadline for the next.
-func (p *pump) overdue(at time.Time) []lateReader {
-	p.s.mu.Lock()
-	defer p.s.mu.Unlock()
+func (r *reader) overdue(at time.Time) []lateReader {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
 	n := 0
-	for n < len(p.lingering) && !p.lingering[n].until.After(at) {
+	for n < len(r.lingering) && !r.lingering[n].until.After(at) {
 		n++
 	}
-	due := p.lingering[:n:n]
-	p.lingering = p.lingering[n:]
-	p.setDeadline(p.nextDeadline())
+	due := r.lingering[:n:n]
+	r.lingering = r.lingering[n:]
+	r.setDeadline(r.nextDeadline())
 	return due
 }
 
-func (p *pump) nextDeadline() (next time.Time) {
-	if len(p.lingering) > 0 {
-		next = p.lingering[0].until
+func (r *reader) nextDeadline() (next time.Time) {
+	if len(r.lingering) > 0 {
+		next = r.lingering[0].until
 	}
-	if len(p.waiting) > 0 && (next.IsZero() || p.next.Before(next)) {
-		next = p.next
+	if len(r.waiting) > 0 && (next.IsZero() || r.next.Before(next)) {
+		next = r.next
 	}
-	if len(p.late) > 0 && (next.IsZero() || p.lateAt.Before(next)) {
-		next = p.lateAt
+	if len(r.late) > 0 && (next.IsZero() || r.lateAt.Before(next)) {
+		next = r.lateAt
 	}
-	if len(p.slow) > 0 && (next.IsZero() || p.slowAt.Before(next)) {
-		next = p.slowAt
+	if len(r.slow) > 0 && (next.IsZero() || r.slowAt.Before(next)) {
+		next = r.slowAt
 	}
 	return next
 }
 
 // holds distinguishes an open pipe of a child from a later one with the same number.
-func (p *pump) holds(fd int32, c *child) (stream, bool) {
-	p.s.mu.Lock()
-	defer p.s.mu.Unlock()
-	stream, ok := p.streams[fd]
+func (r *reader) holds(fd int32, c *child) (stream, bool) {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	stream, ok := r.streams[fd]
 	return stream, ok && stream.child == c
 }
 

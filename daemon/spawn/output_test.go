@@ -164,7 +164,7 @@ func init() {
 			poll(t, "the end of its other pipe", func() bool { // which follows the report
 				r.spawner.mu.Lock()
 				defer r.spawner.mu.Unlock()
-				for _, stream := range r.spawner.pump.streams {
+				for _, stream := range r.spawner.reader.streams {
 					if stream.name == progressStream {
 						return false
 					}

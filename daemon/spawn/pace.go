@@ -26,7 +26,7 @@ const (
 )
 
 // A job prints some KB at a time, and to be woken for each costs more than to read
-// it. After floodBytes in one tick the pump lets pipes fill for floodNap before it
+// it. After floodBytes in one tick the reader lets pipes fill for floodNap before it
 // looks at them again. A pipe of 64 KiB that is full by then is still read faster
 // than paceBytes allow.
 const (
@@ -36,50 +36,50 @@ const (
 
 // mayRead reports whether a stream can be read now. An output pipe that cannot
 // is put aside until the next tick.
-func (p *pump) mayRead(fd int32, s stream) bool {
+func (r *reader) mayRead(fd int32, s stream) bool {
 	if !s.isOutput() {
 		return true
 	}
 	at := time.Now() // monotonic, so that a clock that is set stops nothing
-	if at.Sub(p.pace.since) >= paceTick {
-		p.pace.begin(at)
+	if at.Sub(r.pace.since) >= paceTick {
+		r.pace.begin(at)
 	}
-	ready := p.s.options.Ready == nil || p.s.options.Ready(s.child.user)
+	ready := r.s.options.Ready == nil || r.s.options.Ready(s.child.user)
 	switch {
-	case p.pace.read[s.child.user] >= paceBytes:
+	case r.pace.read[s.child.user] >= paceBytes:
 	case ready || !s.since.IsZero() && at.Sub(s.since) >= readyPatience:
 		if !s.since.IsZero() {
 			s.since = time.Time{}
-			p.put(fd, s)
+			r.put(fd, s)
 		}
 		return true
 	case s.since.IsZero():
 		s.since = at
 	}
-	p.putAside(fd, s)
+	r.putAside(fd, s)
 	return false
 }
 
 func (s stream) isOutput() bool { return s.name == job.Stdout || s.name == job.Stderr }
 
-func (p *pump) put(fd int32, s stream) {
-	p.s.mu.Lock()
-	defer p.s.mu.Unlock()
-	p.streams[fd] = s
+func (r *reader) put(fd int32, s stream) {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	r.streams[fd] = s
 }
 
 // putAside takes a pipe out of the epoll set until the next tick: a pipe that is
 // left in it would be reported again and again.
-func (p *pump) putAside(fd int32, s stream) {
-	p.s.mu.Lock()
-	defer p.s.mu.Unlock()
-	p.leave(fd)
+func (r *reader) putAside(fd int32, s stream) {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	r.leave(fd)
 	s.waits = true
-	p.streams[fd] = s
-	p.waiting = append(p.waiting, waiter{fd, s.child})
-	if len(p.waiting) == 1 {
-		p.next = p.pace.since.Add(paceTick)
-		p.setDeadline(p.nextDeadline())
+	r.streams[fd] = s
+	r.waiting = append(r.waiting, waiter{fd, s.child})
+	if len(r.waiting) == 1 {
+		r.next = r.pace.since.Add(paceTick)
+		r.setDeadline(r.nextDeadline())
 	}
 }
 
@@ -95,18 +95,18 @@ func (p *pace) add(user string, n int) {
 
 // readOn begins a tick: pipes that were put aside return to the epoll set,
 // oldest first, as many of each user as can be read in it.
-func (p *pump) readOn() {
-	p.s.mu.Lock()
-	defer p.s.mu.Unlock()
-	if len(p.waiting) == 0 || p.next.After(time.Now()) {
+func (r *reader) readOn() {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	if len(r.waiting) == 0 || r.next.After(time.Now()) {
 		return
 	}
-	p.pace.begin(time.Now())
-	most := paceBytes / (len(p.buf) - runoutput.FrameHead)
+	r.pace.begin(time.Now())
+	most := paceBytes / (len(r.buf) - runoutput.FrameHead)
 	back := map[string]int{} // pipes, by user
-	kept := p.waiting[:0]
-	for _, w := range p.waiting {
-		s, ok := p.streams[w.fd]
+	kept := r.waiting[:0]
+	for _, w := range r.waiting {
+		s, ok := r.streams[w.fd]
 		switch user := w.child.user; {
 		case !ok || s.child != w.child || !s.waits: // closed since
 		case back[user] >= most:
@@ -114,19 +114,19 @@ func (p *pump) readOn() {
 		default:
 			back[user]++
 			s.waits = false
-			p.streams[w.fd] = s
-			p.enter(w.fd)
+			r.streams[w.fd] = s
+			r.enter(w.fd)
 		}
 	}
-	clear(p.waiting[len(kept):])
-	p.waiting = kept
-	p.next = p.pace.since.Add(paceTick)
-	p.setDeadline(p.nextDeadline())
+	clear(r.waiting[len(kept):])
+	r.waiting = kept
+	r.next = r.pace.since.Add(paceTick)
+	r.setDeadline(r.nextDeadline())
 }
 
-func (p *pump) enter(fd int32) {
+func (r *reader) enter(fd int32) {
 	event := unix.EpollEvent{Events: unix.EPOLLIN, Fd: fd}
-	if err := unix.EpollCtl(p.fd, unix.EPOLL_CTL_ADD, int(fd), &event); err != nil {
+	if err := unix.EpollCtl(r.fd, unix.EPOLL_CTL_ADD, int(fd), &event); err != nil {
 		panic("watch pipe again: " + err.Error()) // it was in the set before
 	}
 }

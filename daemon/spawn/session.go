@@ -133,7 +133,7 @@ func (s *Spawner) isHeld() bool {
 	return s.hold != nil
 }
 
-// sessionBegan is called by the hand.
+// sessionBegan is called by the process loop.
 func (s *Spawner) sessionBegan(c *child, io pipe.Stdio, pid int, note string, err error) {
 	s.files.Release(io.Child[:]...)
 	s.mu.Lock()
@@ -178,12 +178,12 @@ func (s *Spawner) sessionBegan(c *child, io pipe.Stdio, pid int, note string, er
 		s.reportBegun(c)
 		s.events <- event.Started{Run: c.run, PID: pid, At: now()}
 	}
-	s.pump.watch(c, io.Ours, 0)
+	s.reader.watch(c, io.Ours, 0)
 	s.awaitSession(c)
 }
 
-// awaitSession makes the hand process the end of a session. It is called by the hand, or before
-// that runs.
+// awaitSession makes the process loop handle the end of a session. It is called by that loop, or before
+// the loop runs.
 func (s *Spawner) awaitSession(c *child) {
 	name, check := c.sessionName(), c.check
 	s.tasks.Go(func() {
@@ -198,7 +198,7 @@ func (s *Spawner) awaitSession(c *child) {
 	})
 }
 
-// endSession is called by the hand.
+// endSession is called by the process loop.
 func (s *Spawner) endSession(c *child, end SessionEnd) {
 	s.mu.Lock()
 	c.usage, c.reached = end.Usage, end.Limit

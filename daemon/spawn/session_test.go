@@ -204,7 +204,7 @@ func TestSessionThatCannotBegin(t *testing.T) {
 		t.Error("reported as started")
 	}
 	r.stop()
-	if n := len(r.spawner.pump.streams); n != 0 {
+	if n := len(r.spawner.reader.streams); n != 0 {
 		t.Errorf("%d pipes are left", n)
 	}
 }

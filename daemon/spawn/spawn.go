@@ -34,14 +34,14 @@ type Spawner struct {
 	options  Options
 	events   chan event.Event
 	wake     chan struct{}   // something is queued, or the last run was reported
-	files    self.Files      // the hand's
-	starter  starter.Starter // the hand's
+	files    self.Files      // the process loop's
+	starter  starter.Starter // the process loop's
 	maker    command.Maker
-	priority self.Priority // the hand's
-	working  atomic.Int64  // since when the hand is at work, in nanoseconds of monotonic time; 0: it waits
-	pump     *pump
-	tasks    sync.WaitGroup // of all but the hand and the pump
-	occupied occupied       // the hand's
+	priority self.Priority // the process loop's
+	working  atomic.Int64  // since when the process loop is at work, in nanoseconds of monotonic time; 0: it waits
+	reader   *reader
+	tasks    sync.WaitGroup // of all but the process loop and the reader
+	occupied occupied       // the process loop's
 	dir      runoutput.Dir  // Options.Runs
 	space    *budget.Budget // for files in it
 	tails    *budget.Budget // descriptors of tails
@@ -56,7 +56,7 @@ type Spawner struct {
 	mu        sync.Mutex
 	queue     budget.RootFirst[*child] // passed to Start and not yet begun
 	tools     budget.RootFirst[*child] // the same for programs of the daemon's
-	acts      []func()                 // for the hand to call, before it begins runs
+	acts      []func()                 // for the process loop to call, before it begins runs
 	living    map[job.RunID]*child     // queued, or with a process not yet reaped
 	byPID     map[int]*child           // with a process of ours not yet reaped
 	logs      map[int]*child           // with a process that writes its file of log=, by that one
@@ -66,7 +66,7 @@ type Spawner struct {
 	busy      map[*child]bool          // programs of the daemon's, queued or going
 	calls     map[string]*sessionCalls // by user
 	unsure    int                      // sessions that may or may not have begun
-	extra     int                      // descriptors besides those that the pump reads
+	extra     int                      // descriptors besides those that the reader reads
 	ask       unresolvedUsers          // accounts to be found
 	groups    preparing                // groups to be made
 	hold      *pauseRequest            // nil: not requested
@@ -84,14 +84,14 @@ type child struct {
 	room     int               // bytes of output that memory is reserved for; up to limit
 	memory   *budget.Lease     // for out
 	start    *effect.Start     // nil from the fork on, except for a check: a sleeping job should cost little
-	out      runoutput.Capture // the hand's until the pipes are watched, then the pump's
+	out      runoutput.Capture // the process loop's until the pipes are watched, then the reader's
 	file     runoutput.File    // likewise
 	tool     *toolRun          // nil: a run
-	progress *starter.Progress // nil: the command runs, or no process exists; the pump's
+	progress *starter.Progress // nil: the command runs, or no process exists; the reader's
 	group    Group             // nil: none; set before there is a process
-	log      logFile           // of log=file:PATH; the pump's
+	log      logFile           // of log=file:PATH; the reader's
 	timer    *time.Timer       // of a check
-	tail     *tail             // nil: its end is not reported yet; the pump's
+	tail     *tail             // nil: its end is not reported yet; the reader's
 	named    bool              // it has files of package handed
 	begun    bool              // Options.Began was called
 
@@ -197,7 +197,7 @@ func (s *Spawner) take(c *child) {
 	s.living[c.run] = c
 	s.owed++
 	s.mu.Unlock()
-	s.nudge()
+	s.wakeLoop()
 }
 
 // Kill sends a signal to the process group of a run, and SIGKILL to all of its control group, if it
@@ -249,14 +249,14 @@ func signalGroup(pid int, sig syscall.Signal) {
 	}
 }
 
-func (s *Spawner) nudge() { wake.Up(s.wake) }
+func (s *Spawner) wakeLoop() { wake.Up(s.wake) }
 
-// later has the hand do something, without waiting for it.
+// later has the process loop do something, without waiting for it.
 func (s *Spawner) later(act func()) {
 	s.mu.Lock()
 	s.acts = append(s.acts, act)
 	s.mu.Unlock()
-	s.nudge()
+	s.wakeLoop()
 }
 
 // Run starts, reads and reaps until ctx is done. Then it starts no more, kills the commands of if=, and
@@ -278,12 +278,12 @@ func (s *Spawner) Run(ctx context.Context) error {
 	}
 	defer s.files.Close()
 	defer s.starter.Close()
-	pump, err := openPump(s)
+	reader, err := openReader(s)
 	if err != nil {
 		return err
 	}
-	s.pump = pump
-	s.dir.Spare = pump.spare
+	s.reader = reader
+	s.dir.Spare = reader.spare
 	s.tails = tailBudget(s.files.Pipes.Load())
 
 	died := make(chan os.Signal, 1)
@@ -291,11 +291,11 @@ func (s *Spawner) Run(ctx context.Context) error {
 	defer signal.Stop(died)
 	s.takeIn()
 
-	pumped := make(chan error, 1)
-	go func() { pumped <- pump.run() }()
-	s.hand(ctx, died)
-	pump.stop()
-	err = <-pumped
+	readerDone := make(chan error, 1)
+	go func() { readerDone <- reader.run() }()
+	s.processLoop(ctx, died)
+	reader.stop()
+	err = <-readerDone
 	end()
 	s.tasks.Wait()
 	return err
@@ -304,9 +304,9 @@ func (s *Spawner) Run(ctx context.Context) error {
 // burst is the number of starts between two looks at the dead.
 const burst = 16
 
-// hand is the one goroutine that forks and reaps. A second would not be faster: a start costs
+// processLoop is the one goroutine that forks and reaps. A second would not be faster: a start costs
 // mostly the kernel's exec, on whatever core is free.
-func (s *Spawner) hand(ctx context.Context, died <-chan os.Signal) {
+func (s *Spawner) processLoop(ctx context.Context, died <-chan os.Signal) {
 	stop := ctx.Done()
 	begin := func(c *child) { s.begin(ctx, c) }
 	s.reap() // children that died while one daemon replaced the other
@@ -314,10 +314,10 @@ func (s *Spawner) hand(ctx context.Context, died <-chan os.Signal) {
 		s.working.Store(int64(time.Since(epoch)))
 		s.act()
 		if s.beginSome(begin) {
-			s.nudge()
+			s.wakeLoop()
 		}
 		s.working.Store(0)
-		s.parkIfQuiet()
+		s.pauseIfQuiet()
 		if stop == nil && s.close() {
 			return
 		}
@@ -462,10 +462,10 @@ func (s *Spawner) beginHere(c *child, who account.Account) {
 	if !c.check {
 		s.storeDescriptors(c, io.Ours)
 	}
-	s.pump.watch(c, io.Ours, io.Status)
+	s.reader.watch(c, io.Ours, io.Status)
 }
 
-// endStart is called by the pump when the pipe for reports is closed: the
+// endStart is called by the reader when the pipe for reports is closed: the
 // command runs, or never will.
 func (s *Spawner) endStart(c *child) {
 	s.reportBegun(c)
@@ -492,8 +492,8 @@ func (s *Spawner) startOf(c *child) time.Time {
 	return c.ended
 }
 
-// reportBegun has Options.Began called. The pump does so when the command runs or never
-// will, and the hand before it reaps the process, whichever comes first.
+// reportBegun has Options.Began called. The reader does so when the command runs or never
+// will, and the process loop before it reaps the process, whichever comes first.
 func (s *Spawner) reportBegun(c *child) {
 	if s.options.Began == nil || c.tool != nil || c.check {
 		return
@@ -592,6 +592,6 @@ func (s *Spawner) settleOwed() {
 	idle := s.owed == 0
 	s.mu.Unlock()
 	if idle {
-		s.nudge() // the hand may wait for this in order to return
+		s.wakeLoop() // the process loop may wait for this in order to return
 	}
 }

@@ -96,7 +96,7 @@ func TestRunStopsStartingButWaitsForRuns(t *testing.T) {
 	running := r.start(g.command() + "; exit 3")
 	r.awaitStart(running)
 	r.cancel()
-	// A run given after the end of ctx is refused, once the hand has seen it:
+	// A run given after the end of ctx is refused, once the process loop has seen it:
 	// until then it is started as any other.
 	var refused Ended
 	poll(t, "a run that is refused", func() bool {
@@ -266,7 +266,7 @@ func TestAsPID1(t *testing.T) {
 	wantOutcome(t, r.do("while kill -0 "+orphan+" 2>/dev/null; do :; done"), exited(0))
 }
 
-// On a busy host a process can be reaped before the pump sees that it runs: its run
+// On a busy host a process can be reaped before the reader sees that it runs: its run
 // must not take less than no time.
 func TestStartIsNotLaterThanTheEnd(t *testing.T) {
 	s := New(Options{})

@@ -79,7 +79,7 @@ type toolRun struct {
 	command command.Command
 	stdin   int // the child's; 0 is /dev/null
 	limit   int
-	result  Result        // of the pump and the hand until done
+	result  Result        // of the reader and the process loop until done
 	err     error         // likewise: it did not start
 	done    chan struct{} // closed at the end
 }
@@ -125,7 +125,7 @@ func toolInput(r io.Reader) (int, error) {
 	case nil:
 		return 0, nil
 	case *os.File:
-		return descriptor.Copy(r) // it lives as long as the hand needs it
+		return descriptor.Copy(r) // it lives as long as the process loop needs it
 	}
 	data, err := io.ReadAll(r)
 	if err != nil {
@@ -151,7 +151,7 @@ func (s *Spawner) submit(c *child) error {
 	}
 	s.tools.Put(c.tool.queueUser(), c)
 	s.busy[c] = true
-	s.nudge()
+	s.wakeLoop()
 	return nil
 }
 
@@ -185,7 +185,7 @@ func (s *Spawner) endTool(c *child) {
 	if c.pid != 0 && c.outcome.IsZero() {
 		signalGroup(c.pid, syscall.SIGKILL)
 	}
-	s.nudge() // the hand may wait for this in order to return
+	s.wakeLoop() // the process loop may wait for this in order to return
 }
 
 // beginTool starts a program. A cancelled one is not worth a fork.
@@ -209,7 +209,7 @@ func (s *Spawner) beginTool(c *child) {
 		s.abandon(c, fmt.Errorf("run %s: %w", c.tool.command.Path, err))
 		return
 	}
-	s.pump.watch(c, io.Ours, io.Status)
+	s.reader.watch(c, io.Ours, io.Status)
 }
 
 // keep takes what there is room for.
@@ -232,5 +232,5 @@ func (s *Spawner) finish(c *child) {
 	s.mu.Lock()
 	delete(s.busy, c)
 	s.mu.Unlock()
-	s.nudge() // the hand may wait for this in order to return, or to hold
+	s.wakeLoop() // the process loop may wait for this in order to return, or to hold
 }

@@ -116,7 +116,7 @@ func TestExecBeforeRunAndWhileItDrains(t *testing.T) {
 	id := r.start(g.command())
 	r.awaitStart(id)
 	r.cancel()
-	poll(t, "that the hand sees the end of ctx", func() bool { return r.do("true").Outcome.Kind == job.NotStarted })
+	poll(t, "that the process loop sees the end of ctx", func() bool { return r.do("true").Outcome.Kind == job.NotStarted })
 	if got := r.exec(Tool{Argv: []string{"echo", "late"}}); string(got.Output) != "late\n" {
 		t.Errorf("output %q of a program while Run drains", got.Output)
 	}
