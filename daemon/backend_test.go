@@ -15,7 +15,7 @@ import (
 
 // A reload belongs to the loop: it continues to its end even if the client has disconnected.
 func TestReloadContinuesWithoutTheCaller(t *testing.T) {
-	d := &shared{mailbox: mailbox{rereads: make(chan chan<- error)}}
+	d := &shared{loopClient: loopClient{rereads: make(chan chan<- error)}}
 	ctx, leave := context.WithCancel(t.Context())
 	answer := make(chan error)
 	go func() {

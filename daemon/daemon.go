@@ -135,23 +135,23 @@ func operate(ctx context.Context, o *Options, before *handover.Handover, service
 		return nil, err
 	}
 	defer d.groups.Close()
-	d.beats = beats.New(&d.mailbox, d.beatsDir())
+	d.beats = beats.New(&d.loopClient, d.beatsDir())
 	defer d.beats.Shut()
-	hands, releaseHands := context.WithCancel(context.WithoutCancel(ctx))
-	defer releaseHands()
-	d.life = hands
-	inherited := d.inherit(hands, records, before, memory.Live)
+	life, endLife := context.WithCancel(context.WithoutCancel(ctx))
+	defer endLife()
+	d.life = life
+	inherited := d.inherit(life, records, before, memory.Live)
 	if err := d.openSessions(inherited.children); err != nil {
 		return nil, err
 	}
 	d.restoreBeats(&inherited)
-	spawning := d.startSpawner(hands, inherited)
+	spawning := d.startSpawner(life, inherited)
 	if d.sessions != nil {
 		d.sessions.Mode() // is logged
 		defer d.sessions.Close()
 	}
 	if err := d.openCrontabs(ctx, memory.Seed, before != nil); err != nil {
-		releaseHands()
+		endLife()
 		return nil, errors.Join(err, spawning.Wait())
 	}
 	if memory.Unowned {
@@ -163,19 +163,19 @@ func operate(ctx context.Context, o *Options, before *handover.Handover, service
 	l := newLoop(d, records, memory, inherited)
 
 	var tasks errgroup.Group
-	tasks.Go(func() error { return d.clock.Run(hands) })
-	tasks.Go(func() error { return d.manager.Run(hands) })
-	tasks.Go(func() error { return d.logWriter.Run(hands) })
-	tasks.Go(func() error { return d.prune(hands) })
+	tasks.Go(func() error { return d.clock.Run(life) })
+	tasks.Go(func() error { return d.manager.Run(life) })
+	tasks.Go(func() error { return d.logWriter.Run(life) })
+	tasks.Go(func() error { return d.prune(life) })
 	if o.Runtime != "" { // else the output is on the disk
-		tasks.Go(func() error { return d.preserver.Run(hands, cmp.Or(o.preserve, preserve.Interval)) })
+		tasks.Go(func() error { return d.preserver.Run(life, cmp.Or(o.preserve, preserve.Interval)) })
 	}
 	if d.mailer != nil {
-		tasks.Go(func() error { return d.mailer.Run(hands) })
+		tasks.Go(func() error { return d.mailer.Run(life) })
 	}
-	tasks.Go(func() error { return d.notices.Run(hands) })
-	tasks.Go(func() error { return d.runFiles(hands) })
-	serving, stopServing := context.WithCancel(hands)
+	tasks.Go(func() error { return d.notices.Run(life) })
+	tasks.Go(func() error { return d.runFiles(life) })
+	serving, stopServing := context.WithCancel(life)
 	answering := d.server()
 	if address := inForce.current().Listen; address != "" {
 		webhooks := answering.Webhooks(func() map[string]config.Token { return inForce.current().Tokens })
@@ -201,12 +201,12 @@ func operate(ctx context.Context, o *Options, before *handover.Handover, service
 	}
 	tasks.Go(func() error { return loaded(answering.Serve)(serving, listener) })
 	if d.ring != nil {
-		d.ring.Run(hands, tasks.Go, d.View, d.history, loaded(answering.ServeMembers))
+		d.ring.Run(life, tasks.Go, d.View, d.history, loaded(answering.ServeMembers))
 	}
 	tasks.Go(func() error { return d.watchCrontabs(serving) })
 
-	how, err := l.run(ctx, spawning.handBack())
-	d.chores.Wait()
+	how, err := l.run(ctx, spawning.collected())
+	d.background.Wait()
 	if d.mailer != nil {
 		d.mailer.Close()
 	}
@@ -218,7 +218,7 @@ func operate(ctx context.Context, o *Options, before *handover.Handover, service
 		err = errors.Join(err, shim.Start(d.runs, d.spawner.Handover()))
 	}
 	stopServing()
-	releaseHands()
+	endLife()
 	if how == waiting {
 		err = errors.Join(err, spawning.Wait(), d.leaveTails())
 	}

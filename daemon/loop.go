@@ -70,7 +70,7 @@ type loop struct {
 // are set before the goroutines that use them start, except crontabs: the spawner uses it only for the
 // loop's starts.
 type shared struct {
-	mailbox
+	loopClient
 	options    Options
 	log        *slog.Logger
 	runs       string // directory of the output of running jobs, or ""
@@ -91,7 +91,7 @@ type shared struct {
 	begun      job.Moment
 	life       context.Context // until everything that Run started must end
 	ownSocket  bool            // the control socket is removed at the end
-	chores     sync.WaitGroup  // goroutines that write stamps
+	background sync.WaitGroup  // goroutines that write stamps, and check whether runs took unusually long or short
 	hub        *hub.Hub
 	beats      *beats.Receiver
 	logWriter  *runlog.Writer

@@ -80,7 +80,7 @@ func (d *shared) openNotices() {
 // end of the output of its run.
 func (d *shared) notify(n job.Notice, ended []spawn.Ended) {
 	if n.On == job.OnOdd {
-		d.chores.Go(func() {
+		d.background.Go(func() {
 			if d.isOdd(&n) {
 				d.send(n, "")
 			}

@@ -98,7 +98,7 @@ func (l *loop) stamp(s effect.Stamp) {
 	lock := l.locks[s.ID]
 	delete(l.locks, s.ID)
 	d := l.shared
-	d.chores.Go(func() {
+	d.background.Go(func() {
 		var err error
 		if lock != nil {
 			err = errors.Join(lock.Write(s.Day), lock.Close())

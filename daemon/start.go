@@ -31,11 +31,11 @@ import (
 func openShared(o *Options, service *manager.Manager) (d *shared, err error) {
 	d = &shared{
 		options: *o, manager: service, boot: bootID(),
-		memory:   budget.New(spawn.UserMemory, spawn.RootMemory),
-		mailbox:  mailbox{requests: make(chan request, 64), rereads: make(chan chan<- error), arrivals: make(chan event.Files)},
-		pruneNow: make(chan struct{}, 1),
-		loaded:   make(chan struct{}),
-		away:     make(chan struct{}),
+		memory:     budget.New(spawn.UserMemory, spawn.RootMemory),
+		loopClient: loopClient{requests: make(chan request, 64), rereads: make(chan chan<- error), arrivals: make(chan event.Files)},
+		pruneNow:   make(chan struct{}, 1),
+		loaded:     make(chan struct{}),
+		away:       make(chan struct{}),
 	}
 	d.hub = hub.New(d.memory)
 	d.logWriter, d.log, err = runlog.Open(o.logOptions(o.mailTakes, d.hostZone))
@@ -77,15 +77,16 @@ func (d *shared) startSpawner(ctx context.Context, in inheritance) *spawning {
 	d.spawner.Adopt(in.children)
 	s := &spawning{stop: make(chan struct{}), early: make(chan []event.Event, 1)}
 	s.Go(func() error { return d.spawner.Run(ctx) })
-	go s.listen(d.spawner.Events())
+	go s.collect(d.spawner.Events())
 	return s
 }
 
-func (s *spawning) listen(said <-chan event.Event) {
+// collect keeps the events of the spawner until the loop runs.
+func (s *spawning) collect(from <-chan event.Event) {
 	var events []event.Event
 	for {
 		select {
-		case ev := <-said:
+		case ev := <-from:
 			events = append(events, ev)
 		case <-s.stop:
 			s.early <- events
@@ -94,8 +95,8 @@ func (s *spawning) listen(said <-chan event.Event) {
 	}
 }
 
-// handBack ends the listening and returns what was heard.
-func (s *spawning) handBack() []event.Event {
+// collected ends collect and returns its events.
+func (s *spawning) collected() []event.Event {
 	close(s.stop)
 	return <-s.early
 }

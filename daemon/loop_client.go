@@ -10,8 +10,8 @@ import (
 	"github.com/cronring/cronring/daemon/watchfiles"
 )
 
-// mailbox has the channels to the loop and its latest view, for other goroutines.
-type mailbox struct {
+// loopClient sends events to the loop, and has its latest view, for other goroutines.
+type loopClient struct {
 	requests chan request
 	rereads  chan chan<- error
 	arrivals chan event.Files // files that arrived, for jobs with on=file:
@@ -26,13 +26,13 @@ type request struct {
 
 // View returns the view of the latest step. It is nil until newLoop, and has no jobs before the first
 // step.
-func (m *mailbox) View() *view.View { return m.view.Load() }
+func (c *loopClient) View() *view.View { return c.view.Load() }
 
 // Ask sends an event to the loop and waits for its answer.
-func (m *mailbox) Ask(ctx context.Context, e event.Event) (effect.Answer, error) {
+func (c *loopClient) Ask(ctx context.Context, e event.Event) (effect.Answer, error) {
 	reply := make(chan effect.Answer, 1)
 	select {
-	case m.requests <- request{e, reply}:
+	case c.requests <- request{e, reply}:
 	case <-ctx.Done():
 		return effect.Answer{}, ctx.Err()
 	}
@@ -47,10 +47,10 @@ func (m *mailbox) Ask(ctx context.Context, e event.Event) (effect.Answer, error)
 // reread makes the loop read all files again, and waits for that. The loop continues even if the caller
 // gives up: otherwise changes that were read but not applied would not count as changes at the next
 // reload.
-func (m *mailbox) reread(ctx context.Context) error {
+func (c *loopClient) reread(ctx context.Context) error {
 	done := make(chan error, 1)
 	select {
-	case m.rereads <- done:
+	case c.rereads <- done:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -63,9 +63,9 @@ func (m *mailbox) reread(ctx context.Context) error {
 }
 
 // filesArrived sends a burst of files to the loop, and reports whether it could.
-func (m *mailbox) filesArrived(ctx context.Context, b watchfiles.Burst) bool {
+func (c *loopClient) filesArrived(ctx context.Context, b watchfiles.Burst) bool {
 	select {
-	case m.arrivals <- event.Files{Job: b.Job, Paths: b.Paths, More: b.More, Newest: b.Newest}:
+	case c.arrivals <- event.Files{Job: b.Job, Paths: b.Paths, More: b.More, Newest: b.Newest}:
 		return true
 	case <-ctx.Done():
 		return false
