@@ -196,6 +196,17 @@ func (e *Engine) retry(failed *live.Run) (r *live.Run) {
 	return r
 }
 
+// requeue makes the attempt after a preempted one wait for slots, with the present options of its entry.
+func (e *Engine) requeue(r *live.Run, preempted *live.Run) {
+	e.refresh(r)
+	r.Gate = live.GateSlots
+	r.Wait(job.WaitsOnSlot)
+	e.lineUp(r)
+	r.Detail = job.DetailAfterPreemption(preempted.Result())
+	e.recordRun(job.Queued, "", r, r.Detail)
+	e.overflow(r.User)
+}
+
 // pauseBefore makes an attempt wait for its time.
 func (e *Engine) pauseBefore(r *live.Run, wait time.Duration) {
 	r.Gate, r.NotBefore = live.GateSlots, e.now.Wall.Add(wait)

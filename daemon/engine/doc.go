@@ -38,7 +38,7 @@
 // package gate; period.go has the stamps of periods, delay.go plans what delay= starts, and
 // events.go starts the jobs of other events in on=. Now it passes the gates of a run one
 // after the other (gates.go): the conditions of the host (load=, need-memory= and others), the
-// command of if= (check.go), the jobs in after= (depend.go), slots and the fencing token.
+// command of if=, the jobs in after= (depend.go), slots and the fencing token.
 // finish.go handles its end and its stop: stamp, verdict, and in conclude.go the next
 // attempt, the summary with the breaker, the notifications (notice.go), and the jobs that
 // wait for it or start on it (follow in depend.go). A dead letter that is run again

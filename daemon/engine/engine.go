@@ -90,8 +90,7 @@ type Engine struct {
 	summaries   map[job.Owned]job.Summary
 	slots       *slots.Queue
 	dispatching dispatchState
-	checks      map[string]*checks // by user
-	checkers    []string           // users of whom a check has ended since startNext
+	checks      live.Checks
 	fills       backfill.Active
 	node        string
 	labels      map[string]string
@@ -137,7 +136,6 @@ func New(s State) *Engine {
 		jobs:      &catalog.Catalog{},
 		live:      map[job.RunID]*live.Run{},
 		byJob:     map[job.ID][]*live.Run{},
-		checks:    map[string]*checks{},
 		stalled:   live.Unstarted{},
 		ring:      newRing(),
 		slots:     &slots.Queue{},

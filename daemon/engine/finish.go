@@ -10,6 +10,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/engine/live"
+	"github.com/cronring/cronring/daemon/engine/slots"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -78,16 +79,12 @@ func (e *Engine) observedAt(at time.Time) time.Time {
 // call, and checks the next runs of users of whom a check has ended. Every run that ends or
 // is dropped goes through remove, which notes its job, so no queue is forgotten.
 func (e *Engine) startNext() {
-	for len(e.freed)+len(e.checkers) > 0 {
+	for len(e.freed) > 0 || e.nextCheck() {
 		if len(e.freed) > 0 {
 			id := e.freed[0]
 			e.freed = e.freed[1:]
 			e.startNextOf(id)
-			continue
 		}
-		user := e.checkers[0]
-		e.checkers = e.checkers[1:]
-		e.nextChecks(user)
 	}
 }
 
@@ -173,11 +170,16 @@ func (e *Engine) recordStop(r *live.Run, ev event.Stop, again bool) {
 	default:
 		order.Grace = cmp.Or(ev.Grace, r.UsualGrace())
 	}
-	r.Run.Stop, r.GraceSet = order, ev.Grace > 0
+	r.GraceSet = ev.Grace > 0
+	e.recordStopping(r, order)
+}
+
+func (e *Engine) recordStopping(r *live.Run, s *job.Stop) {
+	r.Run.Stop = s
 	snapshot := r.Run
 	r.Recorded = &snapshot
 	e.record(job.Record{
-		Kind: job.Stopping, Job: r.Job, Due: r.Due, Era: r.Era, Reason: job.StopAsked, Detail: order.Words(), Run: r.Recorded,
+		Kind: job.Stopping, Job: r.Job, Due: r.Due, Era: r.Era, Reason: s.Reason(), Detail: s.Words(), Run: r.Recorded,
 	})
 }
 
@@ -230,6 +232,50 @@ func (e *Engine) Stopping() map[job.RunID]job.Reason {
 		}
 	}
 	return stopping
+}
+
+// A run with preempt that waits for slots stops preemptible runs of lower priority; see
+// slots.Preempt. A preempted run does not count as failed. Its occurrence is tried again when
+// there are slots, as a further attempt that does not count for retry=. After job.MaxReruns
+// attempts that were preempted or lost, it is not preempted any more, so that it ends some day.
+
+// preempt stops the runs whose slots waiting runs with preempt need.
+func (e *Engine) preempt() {
+	if e.draining {
+		return
+	}
+	for p := e.slots.Preempt(e.now.Up, e.preemptibility); p != nil; p = e.slots.Preempt(e.now.Up, e.preemptibility) {
+		for _, c := range p.Stops {
+			e.recordPreemption(e.live[c.Run], p.For)
+			e.stop(e.live[c.Run], job.Preempted)
+		}
+	}
+}
+
+// preemptibility returns whether a run keeps its slots when another run needs them.
+func (e *Engine) preemptibility(id job.RunID) slots.Preemptibility {
+	r := e.live[id]
+	switch {
+	case r.StopReason != "":
+		return slots.Leaves
+	case r.Options.Preemptible && r.HasProcess() && r.Lost < job.MaxReruns:
+		return slots.Yields
+	}
+	return slots.Stays
+}
+
+// recordPreemption records for which run a run is stopped. Its user learns the name of that run's
+// job only if both belong to the same user.
+func (e *Engine) recordPreemption(r *live.Run, c *slots.Claim) {
+	by := job.DetailRunOfUser(c.Run, c.User)
+	if c.User == r.User {
+		by = job.DetailRun(c.Run, c.Job)
+	}
+	order := &job.Stop{By: by, For: c.Run, At: e.now.Wall, Signal: option.SignalName(r.Options.StopSignal)}
+	if r.Options.StopSignal != syscall.SIGKILL {
+		order.Grace = r.Options.StopGrace
+	}
+	e.recordStopping(r, order)
 }
 
 // A run with watchdog= is stopped if it gives no sign of life for that long. Only time in which

@@ -4,7 +4,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/engine/agenda"
 	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/engine/effect"
@@ -12,7 +11,6 @@ import (
 	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/engine/gate"
 	"github.com/cronring/cronring/daemon/engine/live"
-	"github.com/cronring/cronring/daemon/engine/slots"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -201,6 +199,60 @@ func (e *Engine) measured(ev event.Measured) {
 	}
 }
 
+// check is the gate of if=: the exit status of a command decides whether an occurrence
+// runs. Forced runs and further attempts skip it. Of each user, as many commands run as runs
+// could (max-running-per-user); the others wait.
+func (e *Engine) check(r *live.Run) (passes bool) {
+	if r.Options.If == "" || r.Forced {
+		return true
+	}
+	if r.WaitsOn() != job.WaitsOnCheck {
+		r.NotBefore = e.now.Wall
+		e.wait(r, job.WaitsOnCheck, "")
+	}
+	if e.checks.Begin(r, e.slots.Limits.PerUser(r.User)) {
+		e.emit(effect.Check{Start: e.starting(r), Command: r.Options.If})
+	}
+	return false
+}
+
+// checked handles the result of the command. If the command could not be run or was
+// killed, the run is skipped.
+func (e *Engine) checked(ev event.Checked) {
+	r := e.live[ev.Run]
+	if r == nil || !r.Checking || r.Gate != live.GateCheck {
+		return
+	}
+	e.checks.End(r)
+	if !ev.Outcome.OK() {
+		r.Verdict = job.VerdictSkip
+		e.dropFor(r, job.CheckRefused, ev.Outcome.String())
+		return
+	}
+	r.Gate = live.GateCheck + 1
+	e.goOn(r, job.RanAfterCheck)
+}
+
+// unask kills the command of if= for a run that is dropped while the command runs.
+func (e *Engine) unask(r *live.Run) {
+	if r.Checking && r.Gate == live.GateCheck {
+		e.emit(effect.Kill{Run: r.ID, Signal: syscall.SIGKILL})
+		e.checks.End(r)
+	}
+}
+
+// nextCheck continues a run that waited for its command, and reports whether there is one.
+func (e *Engine) nextCheck() bool {
+	r := e.checks.Next(e.slots.Limits.PerUser)
+	if r == nil {
+		return false
+	}
+	if e.live[r.ID] == r && r.WaitsOn() == job.WaitsOnCheck && !r.Checking {
+		e.goOn(r, job.RanAfterCheck)
+	}
+	return true
+}
+
 // A run takes a slot before it starts; see package slots. A forced run does not wait for
 // one. The exception is a user other than root who already has as many runs as
 // max-running-per-user allows: users cannot exceed their own limit.
@@ -381,63 +433,4 @@ func (e *Engine) reclaim(r *live.Run) (waits bool) {
 	r.Reclaimed = true
 	e.ring.send(exchange.Unstarted{Progress: exchange.ProgressOf(&r.Run, exchange.Taken)})
 	return true
-}
-
-// A run with preempt that waits for slots stops preemptible runs of lower priority; see
-// slots.Preempt. A preempted run does not count as failed. Its occurrence is tried again when
-// there are slots, as a further attempt that does not count for retry=. After job.MaxReruns
-// attempts that were preempted or lost, it is not preempted any more, so that it ends some day.
-
-// preempt stops the runs whose slots waiting runs with preempt need.
-func (e *Engine) preempt() {
-	if e.draining {
-		return
-	}
-	for p := e.slots.Preempt(e.now.Up, e.preemptibility); p != nil; p = e.slots.Preempt(e.now.Up, e.preemptibility) {
-		for _, c := range p.Stops {
-			e.recordPreemption(e.live[c.Run], p.For)
-			e.stop(e.live[c.Run], job.Preempted)
-		}
-	}
-}
-
-// preemptibility returns whether a run keeps its slots when another run needs them.
-func (e *Engine) preemptibility(id job.RunID) slots.Preemptibility {
-	r := e.live[id]
-	switch {
-	case r.StopReason != "":
-		return slots.Leaves
-	case r.Options.Preemptible && r.HasProcess() && r.Lost < job.MaxReruns:
-		return slots.Yields
-	}
-	return slots.Stays
-}
-
-// recordPreemption records for which run a run is stopped. Its user learns the name of that run's
-// job only if both belong to the same user.
-func (e *Engine) recordPreemption(r *live.Run, c *slots.Claim) {
-	by := job.DetailRunOfUser(c.Run, c.User)
-	if c.User == r.User {
-		by = job.DetailRun(c.Run, c.Job)
-	}
-	r.Run.Stop = &job.Stop{By: by, For: c.Run, At: e.now.Wall, Signal: option.SignalName(r.Options.StopSignal)}
-	if r.Options.StopSignal != syscall.SIGKILL {
-		r.Run.Stop.Grace = r.Options.StopGrace
-	}
-	snapshot := r.Run
-	r.Recorded = &snapshot
-	e.record(job.Record{
-		Kind: job.Stopping, Job: r.Job, Due: r.Due, Era: r.Era, Reason: job.Preempted, Detail: r.Run.Stop.Words(), Run: r.Recorded,
-	})
-}
-
-// requeue makes the attempt after a preempted one wait for slots, with the present options of its entry.
-func (e *Engine) requeue(r *live.Run, preempted *live.Run) {
-	e.refresh(r)
-	r.Gate = live.GateSlots
-	r.Wait(job.WaitsOnSlot)
-	e.lineUp(r)
-	r.Detail = job.DetailAfterPreemption(preempted.Result())
-	e.recordRun(job.Queued, "", r, r.Detail)
-	e.overflow(r.User)
 }
