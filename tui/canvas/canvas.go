@@ -3,6 +3,7 @@
 package canvas
 
 import (
+	"math"
 	"strings"
 
 	"github.com/clipperhouse/displaywidth"
@@ -86,6 +87,10 @@ type View struct {
 	width, height int
 }
 
+// Ruler returns a view without lines that measures texts: Put and PutBytes draw nothing, and return where
+// a text ends.
+func Ruler() View { return View{width: math.MaxInt32} }
+
 // Width and Height are in cells.
 func (v View) Width() int  { return v.width }
 func (v View) Height() int { return v.height }
@@ -133,7 +138,7 @@ func (v View) Restyle(change func(Style) Style) {
 // what is beyond the right border.
 func (v View) Put(x, y int, text string, s Style) int {
 	if y < 0 || y >= v.height {
-		return x + display.Width(text)
+		return x + display.Width(display.Text(text))
 	}
 	if IsASCII(text) {
 		for i := range len(text) {

@@ -51,6 +51,17 @@ func TestPutCutMarksWhatIsMissing(t *testing.T) {
 	}
 }
 
+func TestRulerMeasuresTexts(t *testing.T) {
+	for text, want := range map[string]int{"": 0, "abc": 3, "日本": 4, "a\x1bb": 6} {
+		if got := Ruler().In(0, 0, 100, 1).Put(1, 0, text, Style{}); got != 1+want {
+			t.Errorf("%q: got %d cells, want %d", text, got-1, want)
+		}
+	}
+	if got := Ruler().PutBytes(2, 0, []byte("12.4s"), Style{}); got != 7 {
+		t.Errorf("bytes end at %d, want 7", got)
+	}
+}
+
 func TestPutBytesDrawsWithoutAllocating(t *testing.T) {
 	c := New(100, 1)
 	var room [95]byte

@@ -16,8 +16,9 @@ type Column[R any] struct {
 	Rank  int  // the column with the highest rank is dropped first; 0: never
 	Grow  int  // how much wider the column becomes where there is room; below 0: how much it gives others
 	Fill  bool // the column takes the rest of the width
-	Least int  // width that a Fill column has before others grow
-	Most  int  // width at which a Fill column stops; 0: no limit
+	Fit   Fit  // whether the column follows the longest of its texts in view
+	Least int  // width that a Fill column has before others grow, or to which one with a Fit shrinks; 0: that of its title
+	Most  int  // width at which a column with Fill or Fit stops; 0: no limit
 	Right bool // text ends at the right
 
 	Text func(w *screen.World, r *R) (string, canvas.Style)
@@ -26,6 +27,16 @@ type Column[R any] struct {
 	Compare func(a, b *R) int // sorts Rows by this column; nil: they are not sorted by it
 	Falls   bool              // the greatest row comes first, unless the order is reversed
 }
+
+// Fit is whether a column follows the longest of its texts in view.
+type Fit int
+
+// The ways to fit a column.
+const (
+	Never  Fit = iota // Width and Grow are as they are set
+	IfRoom            // it becomes wider if there is room, and narrower if others need it; a Fill column stops at its longest text
+	Always            // it becomes wider although others then have less room
+)
 
 // Plain returns the Text of a column in the usual style.
 func Plain[R any](text func(r *R) string) func(*screen.World, *R) (string, canvas.Style) {
@@ -39,35 +50,26 @@ func By[R any, V cmp.Ordered](value func(r *R) V) func(a, b *R) int {
 
 // placedColumn is a column with its place on the screen.
 type placedColumn[R any] struct {
-	*Column[R]
+	Column[R]
 	x, width int
 }
 
-// placeColumns chooses the columns that fit into width cells on a screen of some width,
-// and distributes the rest of the width. The first column begins at left. The
-// result uses the memory of shown.
-func placeColumns[R any](columns []Column[R], left, screen, width int, shown []placedColumn[R]) []placedColumn[R] {
-	shown, total := shown[:0], left
-	for i := range columns {
-		if c := &columns[i]; c.From <= screen {
-			shown = append(shown, placedColumn[R]{c, 0, c.Width})
-			total += c.Width
-		}
+// fitted returns the column with the widths that its texts in view need. needed is the width of the longest
+// one and of the blank behind it.
+func (c Column[R]) fitted(needed int) Column[R] {
+	switch {
+	case c.Fill:
+		c.Least, c.Most = min(needed, c.Least), max(needed, c.Least)
+		return c
+	case c.Most > 0:
+		needed = min(needed, c.Most)
 	}
-	for total > width {
-		i := leastImportant(shown)
-		if i < 0 {
-			break
-		}
-		total -= shown[i].width
-		shown = append(shown[:i], shown[i+1:]...)
+	if c.Fit == Always {
+		c.Width = max(needed, c.Width)
+	} else {
+		c.Grow = max(needed, cmp.Or(c.Least, len(c.Title)+2)) - c.Width // by default with the sign of the order
 	}
-	distribute(shown, width-total)
-	for i := range shown {
-		shown[i].x = left
-		left += shown[i].width
-	}
-	return shown
+	return c
 }
 
 // leastImportant returns the index of the column that is dropped next, or -1.
@@ -119,6 +121,17 @@ func shrink[R any](shown []placedColumn[R], needed int) (taken int) {
 		taken += less
 	}
 	return taken
+}
+
+// length returns the width of the text of a row.
+func (c *Column[R]) length(w *screen.World, r *R, f *Field) int {
+	if c.Draw == nil {
+		text, _ := c.Text(w, r)
+		return page.Width(text)
+	}
+	f.view, f.x = canvas.Ruler(), 0
+	c.Draw(f, w, r)
+	return f.x
 }
 
 // drawCell draws the cell of a row. The field is for columns that draw several

@@ -189,14 +189,49 @@ func (t *Table[K, R]) titleAt(x int) string {
 	return ""
 }
 
-// Place chooses the columns for a view of some width on a screen of another width.
-func (t *Table[K, R]) Place(screen, width int) {
-	t.placed = placeColumns(t.Columns, t.Left, screen, width, t.placed)
+// Place chooses the columns for a view of some width on a screen of another width, and distributes the
+// rest of the width.
+func (t *Table[K, R]) Place(w *screen.World, screen, width int) {
+	shown, total := t.placed[:0], t.Left
+	for _, c := range t.Columns {
+		if c.From > screen {
+			continue
+		}
+		if c.Fit != Never {
+			c = c.fitted(t.longest(w, &c) + 1)
+		}
+		shown = append(shown, placedColumn[R]{c, 0, c.Width})
+		total += c.Width
+	}
+	for total > width {
+		i := leastImportant(shown)
+		if i < 0 {
+			break
+		}
+		total -= shown[i].width
+		shown = append(shown[:i], shown[i+1:]...)
+	}
+	distribute(shown, width-total)
+	x := t.Left
+	for i := range shown {
+		shown[i].x = x
+		x += shown[i].width
+	}
+	t.placed = shown
+}
+
+// longest returns the width of the longest text of a column in view.
+func (t *Table[K, R]) longest(w *screen.World, c *Column[R]) (n int) {
+	first, last := t.Seen()
+	for i := first; i < last; i++ {
+		n = max(n, c.length(w, t.Source.Row(i), &t.field))
+	}
+	return n
 }
 
 // Draw draws the titles of the columns and the rows in view.
 func (t *Table[K, R]) Draw(v canvas.View, w *screen.World) {
-	t.Place(v.Width(), v.Width())
+	t.Place(w, v.Width(), v.Width())
 	t.DrawTitles(v.Row(0), w)
 	t.DrawRows(v.Below(1), w)
 }

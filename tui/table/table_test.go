@@ -20,12 +20,12 @@ func fruitTable(columns ...Column[string]) (*Table[string, string], *Rows[string
 }
 
 func TestTableColumnsFitTheWidth(t *testing.T) {
-	columns := []Column[string]{
-		{Title: "A", Width: 10},
-		{Title: "B", Width: 8, Rank: 1, Grow: 5},
-		{Title: "C", Width: 6, Rank: 2, From: 30},
-		{Title: "D", Fill: true, Least: 12, Most: 20},
-	}
+	table, _ := fruitTable(
+		Column[string]{Title: "A", Width: 10},
+		Column[string]{Title: "B", Width: 8, Rank: 1, Grow: 5},
+		Column[string]{Title: "C", Width: 6, Rank: 2, From: 30},
+		Column[string]{Title: "D", Fill: true, Least: 12, Most: 20},
+	)
 	for _, tc := range []struct {
 		width int
 		want  string
@@ -39,7 +39,8 @@ func TestTableColumnsFitTheWidth(t *testing.T) {
 		{99, "A 1+10 B 11+13 C 24+6 D 30+20"},
 	} {
 		var got []string
-		for _, p := range placeColumns(columns, 1, tc.width, tc.width, nil) {
+		table.Place(nil, tc.width, tc.width)
+		for _, p := range table.placed {
 			got = append(got, fmt.Sprintf("%s %d+%d", p.Title, p.x, p.width))
 		}
 		if got := strings.Join(got, " "); got != tc.want {
@@ -50,14 +51,56 @@ func TestTableColumnsFitTheWidth(t *testing.T) {
 
 // A column whose texts are shorter than its width leaves cells to others, but only as many as they need.
 func TestTableColumnsLeaveWhatTheyDoNotNeed(t *testing.T) {
-	columns := []Column[string]{{Width: 18, Grow: -4}, {Width: 14, Grow: -2}, {Width: 6, Grow: 5}, {Width: 6}}
-	for width, want := range map[int]string{44: "14 13 11 6", 46: "15 14 11 6", 49: "18 14 11 6", 60: "18 14 11 6"} {
+	table, _ := fruitTable(Column[string]{Width: 18, Grow: -4}, Column[string]{Width: 14, Grow: -2}, Column[string]{Width: 6, Grow: 5}, Column[string]{Width: 6})
+	for width, want := range map[int]string{45: "14 13 11 6", 47: "15 14 11 6", 50: "18 14 11 6", 61: "18 14 11 6"} {
 		var got []string
-		for _, p := range placeColumns(columns, 0, width, width, nil) {
+		table.Place(nil, width, width)
+		for _, p := range table.placed {
 			got = append(got, fmt.Sprint(p.width))
 		}
 		if got := strings.Join(got, " "); got != want {
 			t.Errorf("width %d: got %s, want %s", width, got, want)
+		}
+	}
+}
+
+// The longest of the texts has six cells; with the blank behind it a column needs seven.
+func TestTableColumnsFollowTheirTexts(t *testing.T) {
+	text := func(_ *screen.World, s *string) (string, canvas.Style) { return *s, canvas.Style{} }
+	draw := func(f *Field, _ *screen.World, s *string) {
+		if f.Reserve(1, func() { f.Put((*s)[:1], canvas.Style{}) }); f.Width() > 3 {
+			f.Bytes([]byte((*s)[1:]), canvas.Style{})
+		}
+	}
+	for name, tc := range map[string]struct {
+		column Column[string]
+		want   string // widths of the column where the room is 4, 7 and 20
+	}{
+		"fixed":                  {Column[string]{Width: 4, Text: text}, "4 4 4"},
+		"if there is room":       {Column[string]{Width: 4, Fit: IfRoom, Text: text}, "4 7 7"},
+		"narrower":               {Column[string]{Width: 12, Fit: IfRoom, Text: text}, "7 7 7"},
+		"narrower, with limit":   {Column[string]{Width: 12, Fit: IfRoom, Least: 9, Text: text}, "9 9 9"},
+		"narrower, with title":   {Column[string]{Title: "FRUITS", Width: 12, Fit: IfRoom, Text: text}, "8 8 8"},
+		"not as wide":            {Column[string]{Width: 4, Fit: IfRoom, Most: 6, Text: text}, "4 6 6"},
+		"always":                 {Column[string]{Width: 4, Fit: Always, Text: text}, "7 7 7"},
+		"always, to a limit":     {Column[string]{Width: 4, Fit: Always, Most: 6, Text: text}, "6 6 6"},
+		"always wide enough":     {Column[string]{Width: 9, Fit: Always, Text: text}, "9 9 9"},
+		"drawn":                  {Column[string]{Width: 4, Fit: Always, Draw: draw}, "7 7 7"},
+		"the rest":               {Column[string]{Fill: true, Fit: IfRoom, Text: text}, "4 7 7"},
+		"the rest, with a least": {Column[string]{Fill: true, Fit: IfRoom, Least: 15, Text: text}, "4 7 15"},
+	} {
+		var got []string
+		other := Column[string]{Width: 5, Grow: 20}
+		if tc.column.Fill {
+			other.Grow = 0
+		}
+		for _, room := range []int{4, 7, 20} {
+			table, _ := fruitTable(tc.column, other)
+			table.Place(nil, room+6, room+6)
+			got = append(got, fmt.Sprint(table.placed[0].width))
+		}
+		if got := strings.Join(got, " "); got != tc.want {
+			t.Errorf("%s: got widths %s, want %s", name, got, tc.want)
 		}
 	}
 }
@@ -130,7 +173,7 @@ func TestTableIsNotSortedByHiddenColumns(t *testing.T) {
 		width int
 		want  string
 	}{{30, "A"}, {30, "B"}, {15, "A"}, {15, "A"}, {30, "B"}} {
-		table.Place(step.width, step.width)
+		table.Place(nil, step.width, step.width)
 		if table.Move(keys.Sort); table.Sorted != step.want || table.Falls {
 			t.Errorf("width %d: sorted by %s, reversed: %t; want %s, not reversed", step.width, table.Sorted, table.Falls, step.want)
 		}

@@ -166,7 +166,7 @@ func (s *Detail) drawRunList(v canvas.View, w *screen.World) {
 		return
 	}
 	v = v.Below(1)
-	s.runs.table.Place(v.Width(), v.Width())
+	s.runs.table.Place(w, v.Width(), v.Width())
 	s.runs.table.DrawRows(v, w)
 }
 

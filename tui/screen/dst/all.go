@@ -242,7 +242,7 @@ func (s *affected) Draw(v canvas.View, w *screen.World) {
 	list := v.Above(v.Height() - foot)
 	wide := v.Width() >= tableFrom
 	s.Columns = s.columns(wide)
-	s.Place(v.Width(), v.Width())
+	s.Place(w, v.Width(), v.Width())
 	if wide {
 		s.DrawTitles(list.Row(0), w)
 		list = list.Below(1)

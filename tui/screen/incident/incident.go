@@ -283,7 +283,7 @@ func (s *Incident) Draw(v canvas.View, w *screen.World) {
 		return
 	}
 	list := v.Above(min(s.causes.Len(), max(v.Height()/2, 3)))
-	s.Place(list.Width(), list.Width()+1) // the title ends at the right border
+	s.Place(w, list.Width(), list.Width()+1) // the title ends at the right border
 	s.DrawRows(list, w)
 	s.drawCause(s.Current(), v.Below(list.Height()), w)
 }

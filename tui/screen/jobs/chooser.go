@@ -170,7 +170,7 @@ func (s *Jobs) applyChoice(w *screen.World, column *table.Column[api.Row], c cho
 	}
 	column.From = 0
 	if c.width > 0 {
-		column.Width, column.Grow, column.Fill = c.width+1, 0, false
+		column.Width, column.Fit, column.Fill = c.width+1, table.Never, false
 	}
 }
 

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -41,40 +42,74 @@ const (
 	fixedColumns = 2
 )
 
-// sortColumns are the columns that show what an order sorts by.
-var sortColumns = map[board.Order]jobColumn{
-	board.ByState: columnState, board.ByName: columnJob, board.ByNext: columnNext, board.ByLast: columnLast, board.ByTook: columnTook,
-	board.ByUser: columnUser, board.ByCrontab: columnSource, board.ByHost: columnNode,
-}
+// hidden is the From of columns that are not shown.
+const hidden = math.MaxInt
 
-// optionalColumns are the columns that are shown if a job has a text there, with its field.
-var optionalColumns = map[jobColumn]string{columnNode: "host", columnLabels: "label", columnOwner: "owner"}
+// datedWidth is the width from which the list shows the time of day also for dates further away, although
+// other columns then have less room.
+const datedWidth = 110
 
-// makeColumns returns the columns of the list.
-func (s *Jobs) makeColumns() []table.Column[api.Row] {
-	plain := func(text func(r *api.Row) string) func(*table.Field, *screen.World, *api.Row) {
-		return func(f *table.Field, _ *screen.World, r *api.Row) { f.Put(text(r), canvas.Style{}) }
+// longestWide limits the width of columns when all are shown.
+const longestWide = settings.MostColumn
+
+// allColumns returns the columns for a list of some width on a screen of another.
+func (s *Jobs) allColumns(w *screen.World, full, width int) []table.Column[api.Row] {
+	filled := func(field string, from int) int {
+		if w.Board.Filled(field) == 0 {
+			return hidden
+		}
+		return from
+	}
+	point, fitNext := 7, table.Never
+	if w.Absolute {
+		point, fitNext = w.Clock.PointWidth()+1, table.IfRoom
+		if width >= datedWidth {
+			fitNext = table.Always
+		}
 	}
 	columns := []table.Column[api.Row]{
-		columnState:    {Title: "STATE", Width: 2, Draw: drawState},
-		columnJob:      {Title: "JOB", Width: 16, Draw: plain(s.jobName)},
-		columnSchedule: {Title: "SCHEDULE", From: 80, Rank: 8, Width: 14, Draw: drawSchedule},
-		columnNext:     {Title: "NEXT", Rank: 3, Width: 7, Draw: DrawNext},
-		columnNode:     {Title: "NODE", From: 80, Rank: 7, Width: 9, Draw: drawNode},
-		columnLast:     {Title: "LAST", From: 60, Rank: 5, Width: 7, Draw: drawLast},
+		columnState:    {Title: "STATE", Width: stateWidth(w, full), Draw: drawState},
+		columnJob:      {Title: "JOB", Width: 16, Fit: table.IfRoom, Text: table.Plain(s.jobName)},
+		columnSchedule: {Title: "SCHEDULE", From: 80, Rank: 8, Width: 14, Fit: table.IfRoom, Most: 29, Draw: drawSchedule},
+		columnNext:     {Title: "NEXT", Rank: 3, Width: point, Fit: fitNext, Least: point, Most: 20, Draw: DrawNext},
+		columnNode:     {Title: "NODE", From: filled("host", 80), Rank: 7, Width: 5, Fit: table.Always, Most: 9, Draw: drawNode},
+		columnLast:     {Title: "LAST", From: 60, Rank: 5, Width: point, Draw: drawLast},
 		columnTook:     {Title: "TOOK", From: 80, Rank: 6, Width: 7, Draw: drawTook},
 		columnP95:      {Title: "P95", From: 110, Rank: 10, Width: 7, Draw: s.drawP95},
 		columnRuns:     {Title: "LAST 12 RUNS", From: 80, Rank: 4, Width: stripCells + 1, Draw: s.drawRuns},
-		columnUser:     {Title: "USER", From: 80, Rank: 9, Width: 6, Draw: plain(func(r *api.Row) string { return r.User })},
-		columnLabels:   {Title: "LABELS", From: 110, Rank: 12, Width: 12, Draw: plain(func(r *api.Row) string { return r.Labels })},
-		columnOwner:    {Title: "OWNER", From: 110, Rank: 13, Width: 12, Draw: plain(func(r *api.Row) string { return r.Contact })},
-		columnSource:   {Title: "SOURCE", From: 110, Rank: 11, Width: 13, Draw: drawSource},
-		columnCommand:  {Title: "COMMAND", From: 110, Rank: 14, Width: 12, Least: 32, Fill: true, Draw: plain(func(r *api.Row) string { return r.Command })},
+		columnUser:     {Title: "USER", From: 80, Rank: 9, Width: 6, Fit: table.IfRoom, Text: table.Plain(func(r *api.Row) string { return r.User })},
+		columnLabels:   {Title: "LABELS", From: filled("label", 110), Rank: 12, Width: 12, Fit: table.IfRoom, Text: table.Plain(func(r *api.Row) string { return r.Labels })},
+		columnOwner:    {Title: "OWNER", From: filled("owner", 110), Rank: 13, Width: 12, Fit: table.IfRoom, Text: table.Plain(func(r *api.Row) string { return r.Contact })},
+		columnSource:   {Title: "SOURCE", From: 110, Rank: 11, Width: 13, Fit: table.IfRoom, Draw: drawSource},
+		columnCommand:  {Title: "COMMAND", From: 110, Rank: 14, Width: 12, Least: 32, Fill: true, Text: table.Plain(func(r *api.Row) string { return r.Command })},
 	}
 	if s.age != nil {
-		columns[columnNode] = table.Column[api.Row]{Title: "HOST", Rank: 2, Width: 10, Draw: s.drawHost}
+		most := 24
+		if full < screen.WordFrom {
+			most = 12
+		}
+		columns[columnNode] = table.Column[api.Row]{Title: "HOST", From: filled("host", 0), Rank: 2, Width: 9, Fit: table.Always, Most: most, Draw: s.drawHost}
+	}
+	if w.Status.NoDaemon != "" && s.chosen == nil { // most jobs of another cron have no name: their command is shown on small screens too
+		columns[columnJob].Width = 14
+		columns[columnCommand].From, columns[columnCommand].Rank = 80, 4
+		columns[columnTook].From, columns[columnP95].From, columns[columnRuns].From = hidden, hidden, hidden
 	}
 	return columns
+}
+
+// stateWidth returns the width of the column of states, with room for the mark of a pause if a job has one.
+func stateWidth(w *screen.World, full int) int {
+	paused := w.Board.Count(job.StatePaused) > 0
+	switch {
+	case full >= screen.WordFrom && paused:
+		return 9
+	case full >= screen.WordFrom:
+		return 7
+	case paused:
+		return 3
+	}
+	return 2
 }
 
 // jobName returns the name of a job, without its host.
@@ -89,37 +124,17 @@ func (s *Jobs) jobName(r *api.Row) string {
 // fit chooses the columns for a list of some width on a screen of another. The list
 // of all columns is as wide as they are, and can be scrolled.
 func (s *Jobs) fit(w *screen.World, full, width int) {
-	columns := s.table.Columns[:0]
+	all, columns := s.allColumns(w, full, width), s.table.Columns[:0]
 	for _, choice := range s.chosenColumns(w) {
-		column, c := choice.column, s.columns[choice.column]
-		if field := optionalColumns[column]; field != "" && w.Board.Filled(field) == 0 {
+		c := all[choice.column]
+		if c.From == hidden {
 			continue
-		}
-		if cron := w.Status.NoDaemon != "" && s.chosen == nil; cron && forCron(column, &c) {
-			continue
-		}
-		switch {
-		case column == columnState && full >= screen.WordFrom && w.Board.Count(job.StatePaused) > 0:
-			c.Width = 9
-		case column == columnState && full >= screen.WordFrom:
-			c.Width = 7
-		case column == columnState && w.Board.Count(job.StatePaused) > 0:
-			c.Width = 3
-		case column == columnNode && s.age != nil:
-			c.Width = hostWidth(full, s.longest(w, column))
-		case column == columnNode:
-			c.Width = min(max(s.longest(w, column), len(c.Title))+1, c.Width)
-		case (column == columnNext || column == columnLast) && w.Absolute:
-			c.Width = w.Clock.PointWidth() + 1
-			if width >= datedWidth {
-				c.Width = max(c.Width, s.longest(w, column)+1)
-			}
 		}
 		if s.wide {
+			if c.Fit != table.Never || c.Fill {
+				c.Fit, c.Most = table.Always, longestWide
+			}
 			c.From, c.Rank, c.Fill = 0, 0, false
-			c.Width = max(c.Width, min(s.longest(w, column)+1, longestWide))
-		} else {
-			c.Grow = s.growth(w, column, c.Width)
 		}
 		s.applyChoice(w, &c, choice)
 		columns = append(columns, c)
@@ -128,98 +143,8 @@ func (s *Jobs) fit(w *screen.World, full, width int) {
 		columns = append(columns[:fixedColumns], columns[min(fixedColumns+s.shift, len(columns)-1):]...)
 	}
 	s.table.Columns, s.table.MarkAt = columns, columns[0].Width
-	s.table.Sorted, s.table.Falls = s.columns[sortColumns[s.order()]].Title, !s.query.Reverse
-	s.table.Place(full, width)
-}
-
-// forCron fits a column to the jobs of another cron, and reports whether it shows nothing of them. Most
-// of these jobs have no name, so their command is shown on small screens too.
-func forCron(column jobColumn, c *table.Column[api.Row]) (omitted bool) {
-	switch column {
-	case columnJob:
-		c.Width = 14
-	case columnCommand:
-		c.From, c.Rank = 80, 4
-	}
-	return column == columnTook || column == columnP95 || column == columnRuns
-}
-
-// hostWidth returns the width of the column of hosts on a screen of some width, by its longest text.
-func hostWidth(full, longest int) int {
-	most := 24
-	if full < screen.WordFrom {
-		most = 12
-	}
-	return min(max(longest+1, 9), most)
-}
-
-// datedWidth is the width from which the list shows the time of day also for dates further away, although
-// other columns then have less room.
-const datedWidth = 110
-
-// Limits of the width of a column that grows with its longest text: with all columns
-// shown, and for schedules otherwise.
-const (
-	longestWide     = settings.MostColumn
-	longestSchedule = 28
-)
-
-// growth returns how much wider a column becomes where there is room, or how much narrower it is without
-// a loss: its title with the sign of the order always fits.
-func (s *Jobs) growth(w *screen.World, column jobColumn, width int) int {
-	needed := max(s.longest(w, column), len(s.columns[column].Title)+1)
-	switch column {
-	case columnJob, columnUser, columnLabels, columnOwner, columnSource:
-		return needed + 1 - width
-	case columnNext:
-		return max(needed+1-width, 0)
-	case columnSchedule:
-		return min(needed, longestSchedule) + 1 - width
-	}
-	return 0
-}
-
-// longest returns the width of the longest text of a column in view; 0 for columns
-// of a fixed width.
-func (s *Jobs) longest(w *screen.World, column jobColumn) int {
-	var text func(r *api.Row) int
-	switch column {
-	case columnJob:
-		text = func(r *api.Row) int { return page.Width(s.jobName(r)) }
-	case columnNext:
-		if !w.Absolute {
-			return 0
-		}
-		var room [24]byte
-		text = func(r *api.Row) int { return len(w.AppendDated(room[:0], nextOf(r), r.Zone)) }
-	case columnSchedule:
-		text = func(r *api.Row) int { return page.Width(r.Schedule) }
-	case columnNode:
-		text = func(r *api.Row) int { return page.Width(r.Node) + page.Width(s.ageMark(w, r.Node)) }
-	case columnUser:
-		text = func(r *api.Row) int { return page.Width(r.User) }
-	case columnLabels:
-		text = func(r *api.Row) int { return page.Width(r.Labels) }
-	case columnOwner:
-		text = func(r *api.Row) int { return page.Width(r.Contact) }
-	case columnSource:
-		text = func(r *api.Row) int {
-			n := page.Width(jobinfo.SourceName(r.Crontab)) + len(":") + len(strconv.Itoa(r.Line))
-			if jobinfo.IsUserCrontab(r.Crontab) {
-				n += len("crontab ")
-			}
-			return n
-		}
-	case columnCommand:
-		text = func(r *api.Row) int { return page.Width(r.Command) }
-	default:
-		return 0
-	}
-	n := 0
-	for r := range s.inView {
-		n = max(n, text(r))
-	}
-	return n
+	s.table.Sorted, s.table.Falls = strings.ToUpper(string(s.order())), !s.query.Reverse
+	s.table.Place(w, full, width)
 }
 
 // drawSchedule draws the schedule. If the whole does not fit and only its seconds

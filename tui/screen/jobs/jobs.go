@@ -32,8 +32,7 @@ type Jobs struct {
 	sums    sums
 	layout  screen.Layout
 	detail  bool // drawn last with all parts of the details
-	columns []table.Column[api.Row]
-	age     Age // on a board of several hosts; nil: on that of one
+	age     Age  // on a board of several hosts; nil: on that of one
 }
 
 // Age returns how old the data of a host is; empty: it is current.
@@ -45,7 +44,6 @@ func New() *Jobs { return NewMerged(nil) }
 // NewMerged makes the screen of a merged board, with a column of hosts.
 func NewMerged(age Age) *Jobs {
 	s := &Jobs{age: age}
-	s.columns = s.makeColumns()
 	s.rows.Query = &s.query
 	s.table = table.Table[job.ID, api.Row]{Source: &s.rows, Left: 1, Titles: table.TitleStyle, ToFirst: true, OnTitle: s.sortBy}
 	s.table.OnRow = func(w *screen.World) []screen.Effect {

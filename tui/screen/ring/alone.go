@@ -77,7 +77,7 @@ func (s *Ring) drawNode(title, row canvas.View, w *screen.World) {
 			Text: func(*screen.World, *api.Status) (string, canvas.Style) { return c.text, c.style },
 		})
 	}
-	t.Place(title.Width(), title.Width())
+	t.Place(w, title.Width(), title.Width())
 	t.DrawTitles(title, w)
 	t.DrawCells(row, w, st)
 	row.Put(0, 0, w.Glyphs.Cursor, canvas.Style{Bold: true})
