@@ -187,7 +187,7 @@ func fileColumns() []table.Column[api.CrontabFile] {
 	gap := table.Column[api.CrontabFile]{Width: 1, From: 60, Text: table.Plain(func(*api.CrontabFile) string { return "" })} // numbers end at the right
 	return []table.Column[api.CrontabFile]{
 		{Width: 2, Text: fileSign},
-		{Title: "FILE", Fill: true, Text: table.Plain(change.FileName)},
+		{Title: "FILE", Fill: true, Fit: table.IfRoom, Least: 5, Text: table.Plain(change.FileName)},
 		{Title: "ENTRIES", Width: 8, Right: true, Text: entriesCell},
 		gap,
 		{Title: "LINT", Width: 14, From: 60, Text: lintCell},
@@ -280,7 +280,6 @@ func (f *Files) Draw(v canvas.View, w *screen.World) {
 	case v.Height() >= 12:
 		peek = 3
 	}
-	f.Columns[1].Most = f.longest() + 1
 	f.Table.Draw(v.In(0, 1, v.Width(), v.Height()-1-peek), w)
 	if peek > 0 {
 		f.drawPeek(v.Below(v.Height()-peek), w)
@@ -325,15 +324,6 @@ func (f *Files) drawEmpty(v canvas.View, w *screen.World) {
 	}
 	v.PutCut(1, 1, v.Width()-2, "No crontab is found here that you may change.", w.Glyphs.Ellipsis, canvas.Style{})
 	v.PutCut(1, 2, v.Width()-2, w.KeyOf(keys.Add)+" adds an entry, or: cronring import cron", w.Glyphs.Ellipsis, canvas.Style{})
-}
-
-// longest returns the width of the widest name, so that columns stay close to names.
-func (f *Files) longest() int {
-	longest := len("FILE")
-	for i := range f.crontabs.Len() {
-		longest = max(longest, page.Width(change.FileName(f.crontabs.Row(i))))
-	}
-	return longest
 }
 
 func (f *Files) drawPeek(v canvas.View, w *screen.World) {

@@ -165,7 +165,7 @@ func (s *Ring) memberColumns() []table.Column[api.Member] {
 		return table.Column[api.Member]{Title: title, Width: width, Text: table.Plain(of), Compare: table.By(of)}
 	}
 	columns := []table.Column[api.Member]{
-		text("NODE", 0, func(m *api.Member) string { return m.Name }),
+		text("NODE", 6, func(m *api.Member) string { return m.Name }),
 		{Title: "STATE", Width: 11, Text: func(w *screen.World, m *api.Member) (string, canvas.Style) {
 			return memberSign(m.State, w.Glyphs) + " " + string(m.State), memberStyle(m.State)
 		}, Compare: table.By(func(m *api.Member) api.MemberState { return m.State })}, // down, draining, joining, left, up
@@ -188,6 +188,7 @@ func (s *Ring) memberColumns() []table.Column[api.Member] {
 		text("ADDRESS", 24, func(m *api.Member) string { return m.Addr }),
 		text("LABELS", 30, (*api.Member).LabelsText),
 	}
+	columns[0].Fit = table.Always
 	for i := range columns {
 		columns[i].Rank = i
 	}
@@ -218,11 +219,7 @@ func memberStyle(s api.MemberState) canvas.Style {
 
 // drawMembers draws the names of the columns, and a line for each member.
 func (s *Ring) drawMembers(v canvas.View, w *screen.World) {
-	name := len("NODE") + 1 // with the sign of the order
-	for i := range s.answer.Members {
-		name = max(name, page.Width(s.answer.Members[i].Name))
-	}
-	s.Columns[0].Width = min(name+1, max(v.Width()-30, 10), 32)
+	s.Columns[0].Most = min(max(v.Width()-30, 10), 32)
 	s.Table.Draw(v, w)
 }
 

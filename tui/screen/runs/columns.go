@@ -4,7 +4,6 @@ import (
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/canvas"
-	"github.com/cronring/cronring/tui/page"
 	"github.com/cronring/cronring/tui/screen"
 	"github.com/cronring/cronring/tui/table"
 )
@@ -17,23 +16,16 @@ func startWidth(w *screen.World) int {
 	return 9
 }
 
-// runColumns are the columns of the list of runs. The outcome is as wide as the longest one in view,
-// and the job has the rest.
-func (s *Runs) runColumns(w *screen.World) []table.Column[runRow] {
-	const outcome, longestJob = 13, 30
-	outcomes, jobs := 0, 0
-	for i, last := s.Seen(); i < last; i++ {
-		r := s.rows.Row(i)
-		outcomes, jobs = max(outcomes, page.Width(r.outcome())), max(jobs, page.Width(string(r.run.Job)))
-	}
+// runColumns are the columns of the list of runs.
+func runColumns(w *screen.World) []table.Column[runRow] {
 	dim := func(text func(r *job.Run) string) func(*screen.World, *runRow) (string, canvas.Style) {
 		return func(_ *screen.World, r *runRow) (string, canvas.Style) { return text(&r.run), screen.Dim }
 	}
 	return []table.Column[runRow]{
 		{Width: 2, Text: signText},
 		{Title: "START", Width: startWidth(w), Text: startText},
-		{Title: "JOB", Fill: true, Least: min(jobs, longestJob) + 1, Most: max(jobs, longestJob) + 1, Text: table.Plain((*runRow).job)},
-		{Title: "OUTCOME", Width: outcome, Grow: max(outcomes+1-outcome, 0), Text: outcomeText}, // a long one: "not started: ..."
+		{Title: "JOB", Fill: true, Fit: table.IfRoom, Least: 31, Text: table.Plain((*runRow).job)},
+		{Title: "OUTCOME", Width: 13, Fit: table.IfRoom, Least: 13, Text: outcomeText}, // a long one: "not started: ..."
 		{Title: "TOOK", From: 60, Width: 7, Text: func(w *screen.World, r *runRow) (string, canvas.Style) { return w.Took(&r.run), canvas.Style{} }},
 		{Title: "CPU", From: 80, Width: 7, Text: dim(cpuText)},
 		{Title: "MEM", From: 80, Width: 6, Text: dim(func(r *job.Run) string { return display.Bytes(r.Usage.Memory) })},

@@ -247,7 +247,7 @@ func (s *Runs) Refuses(w *screen.World, a keys.Action) string {
 // Draw draws the list below a line that names the preset.
 func (s *Runs) Draw(v canvas.View, w *screen.World) {
 	s.drawHead(v.Row(0), w)
-	s.Columns = s.runColumns(w)
+	s.Columns = runColumns(w)
 	if s.preset == missedRuns {
 		s.Columns = missedColumns(w)
 	}
