@@ -19,7 +19,7 @@ import (
 // with lines as wide as the screen, and cause no panic.
 func TestJobsWithstandAnyKeys(t *testing.T) {
 	var names []string
-	for _, b := range keys.Default().Of(keys.List, keys.Subject, keys.Everywhere, keys.Jobs, keys.Detail, keys.Why, keys.Output) {
+	for _, b := range keys.Default().Of(keys.List, keys.Subject, keys.Everywhere, keys.Jobs, keys.Detail, keys.Why, keys.Runs, keys.Output) {
 		for _, key := range b.Keys {
 			if key != "ctrl+c" {
 				names = append(names, key)

@@ -31,7 +31,7 @@ func TestTerminalShowsAJob(t *testing.T) {
 	x.keys("Enter")
 	x.wait("broken  ✗ FAIL  exit 3", "[Why]", "It ran, and failed", "The chain")
 	x.keys("Tab")
-	x.wait("[History]", "out ✗", "Runs, newest first", "Last 6 days by hour")
+	x.wait("[History]", "out ✗", "runs of broken: all", "waiting", "retry", "Last 6 days by hour")
 	x.keys("Tab")
 	newYear := time.Date(time.Now().UTC().Year()+1, 1, 1, 0, 0, 0, 0, time.UTC)
 	x.wait("[Next]", newYear.Format("Mon 2 Jan"), "In a shell")

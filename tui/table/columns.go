@@ -2,6 +2,7 @@ package table
 
 import (
 	"cmp"
+	"math"
 
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/page"
@@ -27,6 +28,9 @@ type Column[R any] struct {
 	Compare func(a, b *R) int // sorts Rows by this column; nil: they are not sorted by it
 	Falls   bool              // the greatest row comes first, unless the order is reversed
 }
+
+// Hidden is the From of a column that is not shown.
+const Hidden = math.MaxInt
 
 // Fit is whether a column follows the longest of its texts in view.
 type Fit int

@@ -14,6 +14,7 @@ import (
 	"github.com/cronring/cronring/tui/page"
 	"github.com/cronring/cronring/tui/screen"
 	"github.com/cronring/cronring/tui/screen/output"
+	"github.com/cronring/cronring/tui/screen/runs"
 	"github.com/cronring/cronring/tui/screen/why"
 )
 
@@ -24,7 +25,7 @@ type Detail struct {
 	file   jobinfo.Info
 	why    *why.Why
 	output *output.Output // nil: that tab was not opened yet
-	runs   *jobRuns
+	runs   *runs.Runs
 	config api.JobConfig
 	err    error     // of the configuration
 	asked  bool      // for the configuration
@@ -44,15 +45,16 @@ var tabNames = [...]string{"Why", "History", "Next", "Output", "Config"}
 
 // New shows a job.
 func New(id job.ID) *Detail {
-	zone := func(w *screen.World) string { return w.JobZone(id) }
-	return &Detail{id: id, why: why.New(screen.Subject{Jobs: []job.ID{id}}), runs: newJobRuns(zone)}
+	return &Detail{id: id, why: why.New(screen.Subject{Jobs: []job.ID{id}}), runs: runs.Of(id)}
 }
 
-// within is the screen that a tab consists of; nil: it has none.
+// within is the screen that a tab contains; nil: it has none.
 func (s *Detail) within() screen.Screen {
 	switch s.tab {
 	case tabWhy:
 		return s.why
+	case tabHistory:
+		return s.runs
 	case tabOutput:
 		return s.output
 	}
@@ -81,7 +83,6 @@ const slotConfig = "config"
 
 // Open requests the data of the current tab.
 func (s *Detail) Open(w *screen.World) []screen.Effect {
-	s.runs.asking = false
 	s.file.Reopen()
 	effects := s.ask(w)
 	if in := s.within(); in != nil {
@@ -101,16 +102,11 @@ func (s *Detail) Refresh(w *screen.World) []screen.Effect {
 
 func (s *Detail) ask(w *screen.World) []screen.Effect {
 	effects := s.file.Ask(w, s.id, true)
-	switch s.tab {
-	case tabHistory:
-		effects = append(effects, s.runs.ask(w, s.id)...)
-	case tabConfig:
-		if !s.asked && w.Link.Live {
-			s.asked = true
-			effects = append(effects, screen.Ask{Slot: slotConfig, Call: func(ctx context.Context, d screen.Daemon) (any, error) {
-				return d.JobConfig(ctx, string(s.id))
-			}})
-		}
+	if s.tab == tabConfig && !s.asked && w.Link.Live {
+		s.asked = true
+		effects = append(effects, screen.Ask{Slot: slotConfig, Call: func(ctx context.Context, d screen.Daemon) (any, error) {
+			return d.JobConfig(ctx, string(s.id))
+		}})
 	}
 	return effects
 }
@@ -120,17 +116,17 @@ func (s *Detail) Take(w *screen.World, a screen.Answer) []screen.Effect {
 	switch a.Slot {
 	case jobinfo.Slot:
 		s.file.Take(w, a)
-	case slotJobRuns:
-		s.runs.take(a)
 	case slotConfig:
 		if s.err = a.Err; a.Err == nil {
 			s.config = a.Value.(api.JobConfig)
 		}
 	default:
-		if s.why.Awaits(a.Slot) {
+		switch {
+		case s.why.Awaits(a.Slot):
 			return s.why.Take(w, a)
-		}
-		if s.output == nil {
+		case s.runs.Awaits(a.Slot):
+			return s.runs.Take(w, a)
+		case s.output == nil:
 			return nil
 		}
 		return s.output.Take(w, a)
@@ -149,13 +145,6 @@ func (s *Detail) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
 	if in := s.within(); in != nil {
 		return in.Act(w, a)
 	}
-	switch {
-	case a == keys.Back:
-		return nil, false
-	case s.tab == tabHistory:
-		effects, ok := s.runs.act(s.id, a)
-		return append(effects, s.ask(w)...), ok
-	}
 	return nil, s.page.Act(a)
 }
 
@@ -169,16 +158,16 @@ func (s *Detail) switchTab(w *screen.World, by int) []screen.Effect {
 	s.tab = (s.tab + by) % len(tabNames)
 	s.page.Top, s.asked = 0, false
 	if s.tab == tabOutput {
-		s.output = output.New(s.chosen())
+		s.output = output.New(s.chosen(w))
 	}
 	return append(effects, s.Open(w)...)
 }
 
 // chosen is the run that is chosen in the history, or the newest that will be.
-func (s *Detail) chosen() screen.Subject {
+func (s *Detail) chosen(w *screen.World) screen.Subject {
 	subject := screen.Subject{Jobs: []job.ID{s.id}}
-	if s.runs.table.Index() > 0 {
-		subject.Run, _ = s.runs.table.Cursor()
+	if s.runs.Index() > 0 {
+		subject.Run = s.runs.Subject(w).Run
 	}
 	return subject
 }
@@ -198,7 +187,7 @@ func (s *Detail) Type(w *screen.World, k screen.Key) ([]screen.Effect, bool) {
 	return typist.Type(w, k)
 }
 
-// Subject is the job, and the run that is chosen in its history.
+// Subject is the job, and what is chosen in the tab.
 func (s *Detail) Subject(w *screen.World) screen.Subject {
 	if in := s.within(); in != nil {
 		return in.Subject(w)
@@ -206,9 +195,6 @@ func (s *Detail) Subject(w *screen.World) screen.Subject {
 	subject := screen.Subject{Jobs: []job.ID{s.id}}
 	if row, ok := w.Board.Job(s.id); ok {
 		subject.File, subject.Line = row.Crontab, row.Line
-	}
-	if s.tab == tabHistory {
-		subject.Run, _ = s.runs.table.Cursor()
 	}
 	return subject
 }
@@ -222,9 +208,7 @@ func (s *Detail) Refuses(w *screen.World, a keys.Action) string {
 	case keys.Mark, keys.Range, keys.MarkAll, keys.Sort, keys.Reverse, keys.States, keys.Filter, keys.NextMatch, keys.PrevMatch, keys.Wide:
 		return "there is one job here"
 	case keys.PreviousRun, keys.NextRun:
-		if s.tab != tabHistory {
-			return "in the tabs Why, History and Output"
-		}
+		return "in the tabs Why, History and Output"
 	}
 	return ""
 }
@@ -235,7 +219,7 @@ func (s *Detail) Foot(w *screen.World) []keys.Action {
 	if foot, ok := s.within().(screen.Foot); ok {
 		return append(first, foot.Foot(w)...)
 	}
-	return append(first, keys.PreviousRun, keys.NextRun, keys.Open, keys.Run, keys.Stop, keys.Pause, keys.ShowOutput, keys.Edit, keys.Acknowledge, keys.Copy, keys.Back, keys.Help)
+	return append(first, keys.Run, keys.Stop, keys.Pause, keys.ShowOutput, keys.Edit, keys.Acknowledge, keys.Copy, keys.Back, keys.Help)
 }
 
 // Draw draws the job, the names of the tabs, and the current tab.
@@ -277,18 +261,16 @@ func (s *Detail) drawTabs(v canvas.View, w *screen.World) {
 }
 
 func (s *Detail) drawTab(v canvas.View, w *screen.World, row *api.Row) {
-	if in := s.within(); in != nil {
-		in.Draw(v, w)
-		return
-	}
 	switch s.tab {
 	case tabHistory:
-		s.drawRuns(v, w, row)
+		s.drawHistory(v, w, row)
 	case tabNext:
 		s.page.Set(s.nextText(w, row))
 		s.page.Draw(v, w)
 	case tabConfig:
 		s.page.Set(s.configText(w, v.Width()))
 		s.page.Draw(v, w)
+	default:
+		s.within().Draw(v, w)
 	}
 }

@@ -58,17 +58,19 @@ func TestDetailGoesThroughRuns(t *testing.T) {
 	c := canvas.New(80, 22)
 	screentest.Show(t, s, c.View(), w, d, keys.NextPane)
 	ids := newestRuns(t, d)
-	if got := s.Subject(w); got.Run != ids[0] || got.Line != 14 {
+	if got := w.Placed(s.Subject(w)); got.Run != ids[0] || got.Line != 14 {
 		t.Errorf("subject: got %+v, want the newest run", got)
 	}
-	s.Act(w, keys.PreviousRun)
-	s.Act(w, keys.PreviousRun)
+	for range 3 { // two are waiting to be retried
+		s.Act(w, keys.PreviousRun)
+	}
 	s.Act(w, keys.NextRun)
-	if got := s.Subject(w).Run; got != ids[1] {
-		t.Errorf("run: got %d, want %d", got, ids[1])
+	about := s.Subject(w)
+	if about.Run != ids[1] {
+		t.Errorf("run: got %d, want %d", about.Run, ids[1])
 	}
 	effects, _ := s.Act(w, keys.Open)
-	want := screen.Press{Action: keys.ShowOutput, Subject: screen.Subject{Jobs: []job.ID{"etl-orders"}, Run: ids[1]}}
+	want := screen.Show{Action: keys.ShowOutput, Subject: about}
 	if diff := cmp.Diff([]screen.Effect{want}, effects); diff != "" {
 		t.Errorf("open (-want +got):\n%s", diff)
 	}
@@ -95,12 +97,19 @@ func newestRuns(t *testing.T, d screen.Daemon) (ids []job.RunID) {
 func TestDetailStaysAtTheNewestRun(t *testing.T) {
 	w := screentest.NewWorld(t)
 	s, d := New("etl-orders"), screentest.NewDaemon()
+	ended := func(f api.Filter) (api.Runs, error) {
+		runs, err := d.Real.History(t.Context(), f)
+		runs.Runs = slices.DeleteFunc(runs.Runs, func(r job.Run) bool { return r.State.Live() })
+		return runs, err
+	}
+	d.OnHistory = ended
 	screentest.Show(t, s, canvas.New(80, 22).View(), w, d, keys.NextPane)
 	d.OnHistory = func(f api.Filter) (api.Runs, error) {
-		runs, err := d.Real.History(t.Context(), f)
+		runs, err := ended(f)
 		runs.Runs = append([]job.Run{{ID: 9214, Job: "etl-orders", Started: screentest.Now, State: job.RunRunning}}, runs.Runs...)
 		return runs, err
 	}
+	w.Now = w.Now.Add(time.Second)
 	row := screentest.Rows()[0]
 	row.Live, row.Began, row.State = 1, screentest.Now, job.StateRunning
 	w.Board.Apply(api.BoardUpdate{Rows: []api.Row{row}})
@@ -186,7 +195,7 @@ func TestDetailShowsTheOutputOfTheChosenRun(t *testing.T) {
 		asked = append(asked, ref)
 		return d.Real.OneRun(t.Context(), ref)
 	}
-	screentest.Show(t, s, c.View(), w, d, keys.NextPane, keys.PreviousRun)
+	screentest.Show(t, s, c.View(), w, d, keys.NextPane, keys.PreviousRun, keys.PreviousRun)
 	asked = nil
 	s.Act(w, keys.NextPane)
 	effects, _ := s.Act(w, keys.NextPane)

@@ -1,7 +1,6 @@
 package jobs
 
 import (
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -42,9 +41,6 @@ const (
 	fixedColumns = 2
 )
 
-// hidden is the From of columns that are not shown.
-const hidden = math.MaxInt
-
 // datedWidth is the width from which the list shows the time of day also for dates further away, although
 // other columns then have less room.
 const datedWidth = 110
@@ -56,7 +52,7 @@ const longestWide = settings.MostColumn
 func (s *Jobs) allColumns(w *screen.World, full, width int) []table.Column[api.Row] {
 	filled := func(field string, from int) int {
 		if w.Board.Filled(field) == 0 {
-			return hidden
+			return table.Hidden
 		}
 		return from
 	}
@@ -93,7 +89,7 @@ func (s *Jobs) allColumns(w *screen.World, full, width int) []table.Column[api.R
 	if w.Status.NoDaemon != "" && s.chosen == nil { // most jobs of another cron have no name: their command is shown on small screens too
 		columns[columnJob].Width = 14
 		columns[columnCommand].From, columns[columnCommand].Rank = 80, 4
-		columns[columnTook].From, columns[columnP95].From, columns[columnRuns].From = hidden, hidden, hidden
+		columns[columnTook].From, columns[columnP95].From, columns[columnRuns].From = table.Hidden, table.Hidden, table.Hidden
 	}
 	return columns
 }
@@ -127,7 +123,7 @@ func (s *Jobs) fit(w *screen.World, full, width int) {
 	all, columns := s.allColumns(w, full, width), s.table.Columns[:0]
 	for _, choice := range s.chosenColumns(w) {
 		c := all[choice.column]
-		if c.From == hidden {
+		if c.From == table.Hidden {
 			continue
 		}
 		if s.wide {

@@ -16,35 +16,41 @@ func startWidth(w *screen.World) int {
 	return 9
 }
 
-// runColumns are the columns of the list of runs.
-func runColumns(w *screen.World) []table.Column[runRow] {
+// columns returns the columns of the list. The list of one job has room for more of them.
+func (s *Runs) columns(w *screen.World) []table.Column[runRow] {
 	dim := func(text func(r *job.Run) string) func(*screen.World, *runRow) (string, canvas.Style) {
 		return func(_ *screen.World, r *runRow) (string, canvas.Style) { return text(&r.run), screen.Dim }
 	}
+	from := func(all, ofOne int) int {
+		if s.only == "" {
+			return all
+		}
+		return ofOne
+	}
+	if s.preset == missedRuns {
+		return []table.Column[runRow]{
+			{Width: 2, Text: signText},
+			{Title: "DUE", Width: startWidth(w), Text: func(w *screen.World, r *runRow) (string, canvas.Style) {
+				return w.Past(r.run.Due, w.JobZone(r.run.Job)), canvas.Style{}
+			}},
+			{Title: "JOB", From: from(0, table.Hidden), Width: 16, Text: table.Plain((*runRow).job)},
+			{Title: "WHY IT WAS NOT RUN", Fill: true, Text: table.Plain((*runRow).outcome)},
+		}
+	}
 	return []table.Column[runRow]{
 		{Width: 2, Text: signText},
-		{Title: "START", Width: startWidth(w), Text: startText},
-		{Title: "JOB", Fill: true, Fit: table.IfRoom, Least: 31, Text: table.Plain((*runRow).job)},
-		{Title: "OUTCOME", Width: 13, Fit: table.IfRoom, Least: 13, Text: outcomeText}, // a long one: "not started: ..."
-		{Title: "TOOK", From: 60, Width: 7, Text: func(w *screen.World, r *runRow) (string, canvas.Style) { return w.Took(&r.run), canvas.Style{} }},
+		{Title: "START", Width: startWidth(w), Fit: table.Always, Most: 12, Text: startText}, // a long one: "in 10m52s"
+		{Title: "JOB", From: from(0, table.Hidden), Fill: true, Fit: table.IfRoom, Least: 31, Text: table.Plain((*runRow).job)},
+		{Title: "OUTCOME", Width: 13, Fill: s.only != "", Fit: table.IfRoom, Least: 13, Text: outcomeText}, // a long one: "not started: ..."
+		{Title: "TOOK", From: from(60, 0), Width: 7, Text: func(w *screen.World, r *runRow) (string, canvas.Style) { return w.Took(&r.run), canvas.Style{} }},
 		{Title: "CPU", From: 80, Width: 7, Text: dim(cpuText)},
 		{Title: "MEM", From: 80, Width: 6, Text: dim(func(r *job.Run) string { return display.Bytes(r.Usage.Memory) })},
+		{Title: "READ", From: from(table.Hidden, 100), Width: 6, Text: dim(func(r *job.Run) string { return display.Bytes(r.Usage.Read) })},
+		{Title: "WRITTEN", From: from(table.Hidden, 100), Width: 8, Text: dim(func(r *job.Run) string { return display.Bytes(r.Usage.Write) })},
 		{Title: "TRIGGER", From: 60, Width: 11, Text: dim(screen.TriggerText)},
 		{Title: "NODE", From: 110, Width: 9, Text: func(w *screen.World, _ *runRow) (string, canvas.Style) { return w.Status.Host, screen.Dim }},
 		{Title: "USER", From: 110, Width: 9, Text: dim(func(r *job.Run) string { return r.User })},
-		{Title: "RUN", From: 110, Width: 9, Text: dim(func(r *job.Run) string { return r.ID.String() })},
-	}
-}
-
-// missedColumns are the columns of the list of what was not run.
-func missedColumns(w *screen.World) []table.Column[runRow] {
-	return []table.Column[runRow]{
-		{Width: 2, Text: signText},
-		{Title: "DUE", Width: startWidth(w), Text: func(w *screen.World, r *runRow) (string, canvas.Style) {
-			return w.Past(r.run.Due, w.JobZone(r.run.Job)), canvas.Style{}
-		}},
-		{Title: "JOB", Width: 16, Text: table.Plain((*runRow).job)},
-		{Title: "WHY IT WAS NOT RUN", Fill: true, Text: table.Plain((*runRow).outcome)},
+		{Title: "RUN", From: from(110, 60), Width: 9, Text: dim(func(r *job.Run) string { return r.ID.String() })},
 	}
 }
 
@@ -56,9 +62,15 @@ func signText(w *screen.World, r *runRow) (string, canvas.Style) {
 	return screen.RunSign(w, &r.run)
 }
 
+// startText returns when a run began, or when it will.
 func startText(w *screen.World, r *runRow) (string, canvas.Style) {
-	at := r.run.Started
-	if at.IsZero() {
+	at, waits := r.run.Started, r.run.State == job.RunWaiting && r.run.NotBefore.After(w.Now)
+	switch {
+	case waits && w.Absolute:
+		at = r.run.NotBefore
+	case waits:
+		return "in " + display.Away(r.run.NotBefore, w.Now), canvas.Style{}
+	case at.IsZero():
 		at = r.run.Decided
 	}
 	return w.Past(at, w.JobZone(r.run.Job)), canvas.Style{}

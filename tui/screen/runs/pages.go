@@ -54,7 +54,7 @@ type fresh struct {
 }
 
 func (s *Runs) ask(w *screen.World) []screen.Effect {
-	s.version, s.asked = w.Board.Version(), w.Now
+	s.seen, s.asked = s.state(w), w.Now
 	query, which, newest, live := s.query(w), s.preset, s.newest(), s.live()
 	return []screen.Effect{screen.Ask{Slot: slotNewest, Call: func(ctx context.Context, d screen.Daemon) (any, error) {
 		got := fresh{preset: which, joined: newest == 0}

@@ -11,6 +11,7 @@ import (
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/jobinfo"
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/page"
 	"github.com/cronring/cronring/tui/screen"
@@ -28,8 +29,8 @@ type Runs struct {
 	asking bool // for an older page
 	err    error
 
-	version uint64 // of the board when it was asked last
-	asked   time.Time
+	seen  any // state when it was asked last
+	asked time.Time
 }
 
 // preset is which runs are listed.
@@ -113,9 +114,15 @@ func (s *Runs) Take(w *screen.World, a screen.Answer) []screen.Effect {
 		all = all[:0]
 	}
 	s.known = true
-	s.SetRows(merged(all, got.runs))
+	newest := s.only != "" && s.Index() == 0
+	if s.SetRows(merged(all, got.runs)); newest {
+		s.Move(keys.First) // a cursor on the newest run of a job stays on the newest one
+	}
 	return s.more(w)
 }
+
+// Awaits reports whether a slot is one of this screen.
+func (*Runs) Awaits(slot string) bool { return slot == slotNewest || slot == slotOlder }
 
 func (r *runRow) job() string { return string(r.run.Job) }
 
@@ -143,9 +150,18 @@ func (r *runRow) outcome() string {
 	return r.run.ResultOrState()
 }
 
+// state returns a value that changes when a run begins or ends.
+func (s *Runs) state(w *screen.World) any {
+	if s.only == "" {
+		return w.Board.Version()
+	}
+	row, _ := w.Board.Job(s.only)
+	return jobinfo.StampOf(&row)
+}
+
 // Refresh requests new runs, at most once a second.
 func (s *Runs) Refresh(w *screen.World) []screen.Effect {
-	changed := s.version != w.Board.Version() || s.err != nil && api.KindOf(s.err) == api.Unreachable
+	changed := s.seen != s.state(w) || s.err != nil && api.KindOf(s.err) == api.Unreachable
 	if !w.Link.Live || !changed || w.Now.Sub(s.asked) < time.Second {
 		return nil
 	}
@@ -154,6 +170,12 @@ func (s *Runs) Refresh(w *screen.World) []screen.Effect {
 
 // Act moves, filters, and opens what is under the cursor.
 func (s *Runs) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
+	switch a {
+	case keys.PreviousRun:
+		a = keys.Down // the list is newest first
+	case keys.NextRun:
+		a = keys.Up
+	}
 	switch a {
 	case keys.States:
 		return s.list(w, (s.preset+1)%presets), true
@@ -247,10 +269,7 @@ func (s *Runs) Refuses(w *screen.World, a keys.Action) string {
 // Draw draws the list below a line that names the preset.
 func (s *Runs) Draw(v canvas.View, w *screen.World) {
 	s.drawHead(v.Row(0), w)
-	s.Columns = runColumns(w)
-	if s.preset == missedRuns {
-		s.Columns = missedColumns(w)
-	}
+	s.Columns = s.columns(w)
 	list := v.Below(1)
 	if r := s.Current(); r != nil && (list.Height() > 16 || r.missed != nil && list.Height() > 8) {
 		const lines = 3
@@ -258,11 +277,37 @@ func (s *Runs) Draw(v canvas.View, w *screen.World) {
 		p.Draw(list.Below(list.Height()-lines), w)
 		list = list.Above(list.Height() - lines)
 	}
-	s.Table.Draw(list, w)
+	s.Place(w, list.Width(), list.Width())
+	if list.Height() >= leastTitled {
+		s.DrawTitles(list.Row(0), w)
+		list = list.Below(1)
+	}
+	s.DrawRows(list, w)
 	if s.rows.Len() == 0 {
 		p := page.Page{Paragraphs: s.empty(w)}
-		p.Draw(list.Below(1), w)
+		p.Draw(list, w)
 	}
+}
+
+// leastTitled is the height from which a list has room for the titles of its columns.
+const leastTitled = 4
+
+// Used returns what the listed runs have used, or "" if that is not known.
+func (s *Runs) Used() string {
+	var cpu, longest time.Duration
+	var memory int64
+	for i := range s.rows.Len() {
+		u := &s.rows.Row(i).run.Usage
+		cpu, longest, memory = cpu+u.CPU, max(longest, u.CPU), max(memory, u.Memory)
+	}
+	if cpu == 0 {
+		return ""
+	}
+	text := "cpu " + display.Brief(cpu) + " in " + display.Count(s.rows.Len(), "run") + ", most " + display.Brief(longest)
+	if memory > 0 {
+		text += "  memory at most " + display.Bytes(memory)
+	}
+	return text
 }
 
 func (s *Runs) drawHead(v canvas.View, w *screen.World) {

@@ -305,6 +305,24 @@ func TestRunsOpen(t *testing.T) {
 	}
 }
 
+// A run that waits for its time shows when that is, also if the text is longer than usual.
+func TestRunsShowWhenTheyWillStart(t *testing.T) {
+	runs := pastRuns()
+	runs[2].State, runs[2].NotBefore = job.RunWaiting, screentest.Now.Add(10*time.Minute+52*time.Second)
+	w, d := screentest.NewWorld(t), runsDaemon(&runs)
+	for _, s := range []*Runs{New(), Of("pg-backup")} {
+		screentest.Settle(t, s, w, d, s.Open(w))
+		for _, want := range []string{"in 10m52s ", "18:13:03 "} {
+			c := canvas.New(40, 15)
+			s.Draw(c.View(), w)
+			if !strings.Contains(c.Text(), want) {
+				t.Errorf("want %q in\n%s", want, c.Text())
+			}
+			w.Absolute = !w.Absolute
+		}
+	}
+}
+
 // A run whose occurrence also ran on another member of the ring is shown with that member.
 func TestRunsShowDoubles(t *testing.T) {
 	runs := pastRuns()

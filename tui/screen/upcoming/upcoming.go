@@ -4,7 +4,6 @@ package upcoming
 
 import (
 	"context"
-	"math"
 	"slices"
 	"time"
 
@@ -194,7 +193,7 @@ func (s *Upcoming) Draw(v canvas.View, w *screen.World) {
 		page.DrawNotice(v, []string{"No run is planned for the next hour."})
 		return
 	}
-	from := math.MaxInt
+	from := table.Hidden
 	if w.Board.Filled("host") > 0 {
 		from = 140
 	}
