@@ -1,7 +1,6 @@
 package screen
 
 import (
-	"cmp"
 	"time"
 
 	"github.com/cronring/cronring/daemon/display"
@@ -133,16 +132,4 @@ func (w *World) Took(r *job.Run) string {
 		return display.Brief(w.Now.Sub(r.Started).Truncate(time.Second))
 	}
 	return display.Brief(r.Ended.Sub(r.Started))
-}
-
-// CompareStarts orders runs by their start, the newest first. A run that did not start has the time
-// at which it was decided.
-func CompareStarts(a, b *job.Run) int {
-	start := func(r *job.Run) time.Time {
-		if r.Started.IsZero() {
-			return r.Decided
-		}
-		return r.Started
-	}
-	return cmp.Or(start(b).Compare(start(a)), cmp.Compare(b.ID, a.ID))
 }

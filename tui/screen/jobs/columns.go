@@ -176,7 +176,7 @@ func DrawNext(f *table.Field, w *screen.World, r *api.Row) {
 	case r.Paused && !r.HeldUntil.IsZero() && !w.Absolute:
 		f.Bytes(w.Clock.AppendHour(f.Buffer(), r.HeldUntil.In(w.In(r.Zone)), w.Now), canvas.Style{Role: canvas.Off})
 	case r.Paused, r.State == job.StateHeld, r.State == job.StateDisabled:
-		putNext(f, w, nextOf(r), r.Zone, canvas.Style{Role: canvas.Off})
+		putNext(f, w, r.HeldUntil, r.Zone, canvas.Style{Role: canvas.Off})
 	case r.State == job.StateLate:
 		putNext(f, w, r.Next, r.Zone, canvas.Style{Role: canvas.Doubt, Bold: true})
 	case r.FollowsEnd():
@@ -184,14 +184,6 @@ func DrawNext(f *table.Field, w *screen.World, r *api.Row) {
 	default:
 		putNext(f, w, r.Next, r.Zone, canvas.Style{})
 	}
-}
-
-// nextOf returns when a job runs next, or until when it is paused.
-func nextOf(r *api.Row) time.Time {
-	if r.Paused || r.State == job.StateHeld || r.State == job.StateDisabled {
-		return r.HeldUntil
-	}
-	return r.Next
 }
 
 // putNext writes a time, with the time of a day if there is room.

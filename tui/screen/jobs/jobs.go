@@ -112,23 +112,14 @@ func (s *Jobs) ask(w *screen.World) []screen.Effect {
 	return append(effects, s.sums.ask(w, s.split && s.age == nil)...) // runs of other hosts have the same numbers
 }
 
-// reachable yields the rows in view but those of hosts that are not reached.
+// reachable yields the rows in view but those of hosts that are not reached. Each is valid until the next.
 func (s *Jobs) reachable(w *screen.World) func(yield func(*api.Row) bool) {
 	return func(yield func(*api.Row) bool) {
-		for r := range s.inView {
-			if s.ageMark(w, r.Node) == "" && !yield(r) {
+		first, last := s.table.Seen()
+		for i := first; i < last; i++ {
+			if r := s.rows.Row(i); s.ageMark(w, r.Node) == "" && !yield(r) {
 				return
 			}
-		}
-	}
-}
-
-// inView yields the rows in view. Each is valid until the next.
-func (s *Jobs) inView(yield func(*api.Row) bool) {
-	first, last := s.table.Seen()
-	for i := first; i < last; i++ {
-		if !yield(s.rows.Row(i)) {
-			return
 		}
 	}
 }

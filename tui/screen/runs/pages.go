@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -167,7 +168,19 @@ func merged(rows []runRow, got api.Runs) []runRow {
 		case b.waits() && !a.waits():
 			return 1
 		}
-		return screen.CompareStarts(&a.run, &b.run)
+		return compareStarts(&a.run, &b.run)
 	})
 	return rows[:min(len(rows), mostRuns)]
+}
+
+// compareStarts orders runs by their start, the newest first. A run that did not start has the time
+// at which it was decided.
+func compareStarts(a, b *job.Run) int {
+	start := func(r *job.Run) time.Time {
+		if r.Started.IsZero() {
+			return r.Decided
+		}
+		return r.Started
+	}
+	return cmp.Or(start(b).Compare(start(a)), cmp.Compare(b.ID, a.ID))
 }
