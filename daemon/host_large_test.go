@@ -53,14 +53,14 @@ func TestLargeCrontabsOfAUserDelayNobody(t *testing.T) {
 	if more := (h.memory("VmRSS") - memory) >> 20; more > 100 && !testing.Short() { // as above
 		t.Errorf("the daemon takes %d MiB more", more)
 	}
-	_, err := h.client.InstallCrontab(t.Context(), api.InstallRequest{User: "ann", File: "-", Text: []byte(million)})
+	_, err := h.client.InstallCrontabFile(t.Context(), api.CrontabFileRequest{User: "ann", Source: "-", Strict: true, Text: []byte(million)})
 	if err == nil || !strings.Contains(err.Error(), "too large") {
 		t.Errorf("the installation of 1.3 million entries: %v", err)
 	}
 
 	for i := range 5 {
 		text := strings.Repeat(fmt.Sprintf("0 1 1 1 * version %d\n", i), 10_000)
-		if _, err := h.client.InstallCrontab(t.Context(), api.InstallRequest{User: "ann", File: "-", Text: []byte(text)}); err != nil {
+		if _, err := h.client.InstallCrontabFile(t.Context(), api.CrontabFileRequest{User: "ann", Source: "-", Strict: true, Text: []byte(text)}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -79,7 +79,7 @@ func TestTerminalOfAHostWithCron(t *testing.T) {
 	x.typing("@daily")
 	x.wait("at 00:00 every day", "~1 changed")
 	x.keys("C-s")
-	x.wait("saved /var/spool/cron/crontabs/root, 1 entry")
+	x.wait("saved the crontab of root, 1 entry")
 	if text, err := os.ReadFile(filepath.Join(h.dir, "bin", "installed")); err != nil || string(text) != "@daily old-backup\n" {
 		t.Errorf("crontab(1) received %q, error %v", text, err)
 	}

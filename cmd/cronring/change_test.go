@@ -110,7 +110,7 @@ func TestApplyAsksForThePlacesOfTheHost(t *testing.T) {
 		switch r.URL.Path {
 		case "/v1/crontabs":
 			answer = api.CrontabFiles{V: 1, Places: places, Crontabs: []api.CrontabFile{{File: "/srv/etc/cron.d/old"}, {File: "/etc/cron.d/mine"}}}
-		case "/v1/file":
+		case "/v1/crontab":
 			file := r.URL.Query().Get("file")
 			asked = append(asked, file)
 			answer = api.CrontabText{V: 1, CrontabFile: api.CrontabFile{File: file}, Format: api.FormatSystem, Account: "root", Zone: "UTC"}

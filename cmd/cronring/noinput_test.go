@@ -67,11 +67,11 @@ func asking(t *testing.T) (socket string) {
 		{Job: job.Job{ID: "b", Crontab: one, Line: 4, User: "root", Command: "true"}},
 	}}
 	return clitest.Scripted(t, map[string][]any{
-		"GET /v1/health":   {api.Health{V: 1}},
-		"GET /v1/jobs":     {jobs},
-		"GET /v1/file":     {file},
-		"GET /v1/crontabs": {api.CrontabFiles{V: 1, Places: &api.Places{Crontab: "/etc/crontab", CronD: "/etc/cron.d"}, Crontabs: []api.CrontabFile{{File: one, Entries: 2}, {File: two, Entries: 2}}}},
-		"POST /v1/file":    {api.Installed{V: 1, File: one}},
+		"GET /v1/health":           {api.Health{V: 1}},
+		"GET /v1/jobs":             {jobs},
+		"GET /v1/crontab":          {file},
+		"GET /v1/crontabs":         {api.CrontabFiles{V: 1, Places: &api.Places{Crontab: "/etc/crontab", CronD: "/etc/cron.d"}, Crontabs: []api.CrontabFile{{File: one, Entries: 2}, {File: two, Entries: 2}}}},
+		"POST /v1/crontab/install": {api.Installed{V: 1, File: one}},
 		"POST /v1/backfill": {api.Backfill{V: 1, Backfill: job.Backfill{Job: "a"},
 			Plan: &api.BackfillPlan{Count: 40, First: []time.Time{time.Unix(0, 0)}}}},
 	})

@@ -1,27 +1,14 @@
 package api
 
-import "time"
+import (
+	"context"
+	"net/url"
+	"time"
+)
 
-// Crontab is a user's table as it is installed.
-type Crontab struct {
-	V       int    `json:"v"`
-	User    string `json:"user"`
-	File    string `json:"file"`
-	Missing bool   `json:"missing,omitempty"` // the user has none
-	Text    []byte `json:"text,omitempty"`
-	Sum     string `json:"sum"` // of what its owner wrote: for InstallRequest.Base
-}
-
-// InstallRequest puts a table in the place of a user's own.
-type InstallRequest struct {
-	User string `json:"user,omitempty"`            // "": the caller
-	File string `json:"file,omitempty" max:"4096"` // where the text comes from, for diagnostics and the header
-	Text []byte `json:"text"`
-	Base string `json:"base,omitempty"` // refuse unless the crontab has this checksum; "": any content
-}
-
-// UserRequest is about one user's table.
-type UserRequest struct {
+// Edited reports the end of an edit of a user's crontab.
+type Edited struct {
+	V    int    `json:"v,omitempty"`
 	User string `json:"user,omitempty"` // "": the caller
 }
 
@@ -77,4 +64,28 @@ type Revisions struct {
 type OneRevision struct {
 	V int `json:"v"`
 	Revision
+}
+
+// Revisions returns the versions of crontabs that q selects, newest first.
+func (c *Client) Revisions(ctx context.Context, q RevisionQuery) ([]Revision, error) {
+	v := url.Values{}
+	setText(v, "file", q.File)
+	setText(v, "user", q.User)
+	setNumber(v, "before", q.Before)
+	setNumber(v, "limit", int64(q.Limit))
+	r, err := get[Revisions](ctx, c, "list revisions", "/v1/revisions", v)
+	return r.Revisions, err
+}
+
+// Revision returns one version of a crontab, with its text.
+func (c *Client) Revision(ctx context.Context, id int64) (Revision, error) {
+	v := url.Values{}
+	setNumber(v, "revision", id)
+	r, err := get[OneRevision](ctx, c, "read a revision", "/v1/revision", v)
+	return r.Revision, err
+}
+
+// Undo restores a version of a table.
+func (c *Client) Undo(ctx context.Context, r UndoRequest) (Installed, error) {
+	return post[Installed](ctx, c, "undo", "/v1/undo", r)
 }

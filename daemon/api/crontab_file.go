@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"net/url"
 	"time"
@@ -45,11 +46,11 @@ type CrontabText struct {
 	V int `json:"v"`
 	CrontabFile
 	Text       []byte `json:"text,omitempty"`
-	Sum        string `json:"sum"`             // for CrontabFileRequest.Base
-	Above      int    `json:"above,omitempty"` // lines of the file above the text, written by crontab(1)
-	Format     string `json:"format"`          // FormatUser and so on
-	Family     string `json:"family"`          // of the host: FamilyDebian, FamilyRHEL
-	Account    string `json:"user"`            // of entries that name none
+	Sum        string `json:"sum"`              // for CrontabFileRequest.Base
+	Header     []byte `json:"header,omitempty"` // the lines above the text, which crontab(1) itself wrote
+	Format     string `json:"format"`           // FormatUser and so on
+	Family     string `json:"family"`           // of the host: FamilyDebian, FamilyRHEL
+	Account    string `json:"default_user"`     // of entries that name none
 	Privileged bool   `json:"privileged,omitempty"`
 	Zone       string `json:"zone"` // of the host
 	StandsIn   bool   `json:"stands_in,omitempty"`
@@ -82,6 +83,9 @@ func FormatOf(f crontab.Format) string {
 // FamilyOf is the written form of a family.
 func FamilyOf(f crontab.Family) string { return [...]string{FamilyDebian, FamilyRHEL}[f] }
 
+// Above returns how many lines of the file are above the text.
+func (t *CrontabText) Above() int { return bytes.Count(t.Header, []byte("\n")) }
+
 // Config returns how to parse the text. zone finds the zones that it names.
 func (t *CrontabText) Config(zone func(string) (*time.Location, error)) crontab.Config {
 	c := crontab.Config{
@@ -102,14 +106,16 @@ func (t *CrontabText) Config(zone func(string) (*time.Location, error)) crontab.
 	return c
 }
 
-// CrontabFileRequest replaces the text of a crontab file.
+// CrontabFileRequest replaces the text of a crontab file, or removes it.
 type CrontabFileRequest struct {
-	File string `json:"file,omitempty" max:"4096"` // by its whole path, as in Table
-	User string `json:"user,omitempty"`            // instead: that account's own table; with neither the caller's
-	Text []byte `json:"text,omitempty"`
-	Gone bool   `json:"gone,omitempty"` // remove it
-	Base string `json:"base,omitempty"` // refuse unless the file has this checksum; "": any content
-	Verb string `json:"verb,omitempty"` // what the user did, for the audit log: one of FileVerbs; "": edited the text
+	File   string `json:"file,omitempty" max:"4096"` // its absolute path, as in CrontabFile
+	User   string `json:"user,omitempty"`            // instead: the user's own crontab; with neither the caller's
+	Text   []byte `json:"text,omitempty"`
+	Gone   bool   `json:"-"`                           // remove it: a request of its own
+	Base   string `json:"base,omitempty"`              // refuse unless the file has this checksum; "": any content
+	Verb   string `json:"verb,omitempty"`              // what the user did, for the audit log: one of FileVerbs; "": edited the text
+	Source string `json:"source,omitempty" max:"4096"` // where the text comes from, for diagnostics and the header; "": File
+	Strict bool   `json:"strict,omitempty"`            // as crontab(1): refuse all errors; without Base, replace or remove a user's crontab that cannot be read
 }
 
 // FileVerbs are the commands that change parts of a crontab file.
@@ -135,13 +141,39 @@ func (c *Client) Places(ctx context.Context) (*Places, error) {
 // CrontabText returns a crontab file with its text: by path, or a user's own crontab. Without either it
 // returns the caller's own.
 func (c *Client) CrontabText(ctx context.Context, file, user string) (CrontabText, error) {
+	return c.crontabText(ctx, file, user, "")
+}
+
+// The words for cron's log about a user who reads a crontab.
+const (
+	LogList = "LIST"
+	LogEdit = "BEGIN EDIT"
+)
+
+// UserCrontab returns the crontab of a user; "" is the caller. It is logged with word: LogList or LogEdit.
+func (c *Client) UserCrontab(ctx context.Context, user, word string) (CrontabText, error) {
+	return c.crontabText(ctx, "", user, word)
+}
+
+func (c *Client) crontabText(ctx context.Context, file, user, word string) (CrontabText, error) {
 	v := url.Values{}
 	setText(v, "file", file)
 	setText(v, "user", user)
-	return get[CrontabText](ctx, c, "read the crontab", "/v1/file", v)
+	setText(v, "log", word)
+	return get[CrontabText](ctx, c, "read the crontab", "/v1/crontab", v)
 }
 
-// InstallCrontabFile changes a crontab file. It returns when the daemon has loaded it.
+// EndEdit logs the end of an edit of a user's crontab, whatever its result.
+func (c *Client) EndEdit(ctx context.Context, user string) error {
+	_, err := post[Edited](ctx, c, "end the edit", "/v1/crontab/edited", Edited{User: user})
+	return err
+}
+
+// InstallCrontabFile replaces or removes a crontab file. It returns when the daemon has loaded it.
 func (c *Client) InstallCrontabFile(ctx context.Context, r CrontabFileRequest) (Installed, error) {
-	return post[Installed](ctx, c, "change the crontab", "/v1/file/install", r)
+	path := "/v1/crontab/install"
+	if r.Gone {
+		path = "/v1/crontab/remove"
+	}
+	return post[Installed](ctx, c, "change the crontab", path, r)
 }

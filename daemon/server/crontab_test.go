@@ -37,7 +37,7 @@ func addCrontabs(t *testing.T, w *world) spool.Paths {
 // installAnns installs a crontab for ann. Revision 1 is the state without a crontab.
 func installAnns(w *world, text string) {
 	w.t.Helper()
-	request, err := json.Marshal(api.InstallRequest{File: "-", Text: []byte(text)})
+	request, err := json.Marshal(api.CrontabFileRequest{Source: "-", Text: []byte(text)})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -77,10 +77,10 @@ func TestStatusTellsWhatIsDenied(t *testing.T) {
 				t.Errorf("uid %d: %s is denied for %q, may is %t", tc.uid, name, why, may)
 			}
 		}
-		if status, _ := w.walk(tc.uid, "GET", "/v1/file", walked{}); (status == http.StatusOK) != (st.Denied.Crontab == "") {
+		if status, _ := w.walk(tc.uid, "GET", "/v1/crontab", walked{}); (status == http.StatusOK) != (st.Denied.Crontab == "") {
 			t.Errorf("uid %d: its own crontab is answered with %d, and it was told %q", tc.uid, status, st.Denied.Crontab)
 		}
-		if status, _ := w.walk(tc.uid, "GET", "/v1/file", walked{query: "file=/etc/cron.d/etl"}); (status == http.StatusForbidden) != (st.Denied.Entries != "") {
+		if status, _ := w.walk(tc.uid, "GET", "/v1/crontab", walked{query: "file=/etc/cron.d/etl"}); (status == http.StatusForbidden) != (st.Denied.Entries != "") {
 			t.Errorf("uid %d: another crontab is answered with %d, and it was told %q", tc.uid, status, st.Denied.Entries)
 		}
 		if status, _ := w.walk(tc.uid, "POST", "/v1/reload", walked{}); (status != http.StatusOK) != (st.Denied.Reload != "") {
@@ -117,7 +117,7 @@ func TestAuditHasTheVerb(t *testing.T) {
 	for verb, want := range map[string]string{"": "edit", "set": "set", "add": "add", "rm": "rm", "apply": "apply", "reload": "edit"} {
 		w := newWorld(t, annsJobs)
 		addCrontabs(t, w)
-		if _, status := asked[api.Installed](w, annUID, "POST", "/v1/file/install", "", `{"user":"ann","text":"Iwo=","verb":"`+verb+`"}`); status != http.StatusOK {
+		if _, status := asked[api.Installed](w, annUID, "POST", "/v1/crontab/install", "", `{"user":"ann","text":"Iwo=","verb":"`+verb+`"}`); status != http.StatusOK {
 			t.Fatalf("%q: status %d", verb, status)
 		}
 		acts := w.Audited()

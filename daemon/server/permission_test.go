@@ -109,8 +109,6 @@ var request = map[string]walked{
 	"POST /v1/crontab/remove":  {body: `{"user":"ann"}`, private: true, crontab: true},
 	"POST /v1/crontab/edited":  {body: `{"user":"ann"}`, private: true, crontab: true},
 	"GET /v1/crontabs":         {crontab: true},
-	"GET /v1/file":             {query: "user=ann", private: true, crontab: true},
-	"POST /v1/file/install":    {body: `{"user":"ann","text":"Iwo="}`, private: true, crontab: true},
 	"GET /v1/revisions":        {query: "user=ann", private: true, crontab: true},
 	"GET /v1/revision":         {query: "revision=1", names: true, crontab: true},
 	"POST /v1/undo":            {body: `{"revision":1}`, names: true, crontab: true},

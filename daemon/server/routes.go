@@ -95,8 +95,6 @@ func (s *Server) routes() []route {
 		{"POST", "/v1/crontab/remove", owner, call.Cheap, s.crontabs.Remove},
 		{"POST", "/v1/crontab/edited", owner, call.Cheap, s.crontabs.EndEdit},
 		{"GET", "/v1/crontabs", owner, call.Cheap, s.crontabs.List},
-		{"GET", "/v1/file", owner, call.Cheap, s.crontabs.ShowFile},
-		{"POST", "/v1/file/install", owner, call.Cheap, s.crontabs.InstallFile},
 		{"GET", "/v1/revisions", owner, call.Expensive, s.crontabs.ListRevisions},
 		{"GET", "/v1/revision", owner, call.Cheap, s.crontabs.ShowRevision},
 		{"POST", "/v1/undo", owner, call.Cheap, s.crontabs.Undo},

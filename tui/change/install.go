@@ -82,7 +82,7 @@ func changeEntries(ctx context.Context, d screen.Daemon, file string, jobs []job
 	checked := edit.NewChecker(&t, LoadZone).Check(string(t.Text))
 	var lines []int
 	for _, j := range jobs {
-		e := checked.Entry(j.Line - t.Above)
+		e := checked.Entry(j.Line - t.Above())
 		if e == nil || e.Command() != j.Command {
 			return api.Installed{}, &api.Error{
 				Kind: api.Conflict, What: "cannot find " + string(j.ID) + " in " + file,

@@ -26,9 +26,8 @@ import (
 // crontabs reads and writes crontabs: the daemon, or for root without a daemon the spool
 // itself.
 type crontabs interface {
-	Crontab(ctx context.Context, user string, edit, header bool) (api.Crontab, error)
-	InstallCrontab(ctx context.Context, r api.InstallRequest) (api.Installed, error)
-	RemoveCrontab(ctx context.Context, user string) (api.Installed, error)
+	UserCrontab(ctx context.Context, user, word string) (api.CrontabText, error)
+	InstallCrontabFile(ctx context.Context, r api.CrontabFileRequest) (api.Installed, error)
 	EndEdit(ctx context.Context, user string) error
 }
 
@@ -118,8 +117,7 @@ func (c *Program) list(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	header := c.places.Header && c.Env("CRONTAB_NOHEADER") == "N"
-	file, err := t.Crontab(ctx, c.args.user, false, header)
+	file, err := t.UserCrontab(ctx, c.args.user, api.LogList)
 	if err != nil {
 		return err
 	}
@@ -127,6 +125,9 @@ func (c *Program) list(ctx context.Context) error {
 		return &api.Error{Kind: api.NotFound, What: "no crontab for " + file.User}
 	}
 	text := string(file.Text)
+	if c.Env("CRONTAB_NOHEADER") == "N" {
+		text = string(file.Header) + text
+	}
 	if c.debian() {
 		text = obfuscation.Replace(text)
 	}
@@ -150,7 +151,7 @@ func (c *Program) remove(ctx context.Context) error {
 	if c.args.ask && !c.confirmed("crontab: really delete "+display.Text(c.userName())+"'s crontab? (y/n) ") {
 		return nil
 	}
-	done, err := t.RemoveCrontab(ctx, c.args.user)
+	done, err := t.InstallCrontabFile(ctx, api.CrontabFileRequest{User: c.args.user, Gone: true, Strict: true})
 	if err != nil {
 		return err
 	}
@@ -181,7 +182,7 @@ func (c *Program) replace(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	done, err := t.InstallCrontab(ctx, api.InstallRequest{User: c.args.user, File: c.args.file, Text: []byte(text)})
+	done, err := t.InstallCrontabFile(ctx, api.CrontabFileRequest{User: c.args.user, Text: []byte(text), Source: c.args.file, Strict: true})
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func (c *Program) edit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	file, err := t.Crontab(ctx, c.args.user, true, false)
+	file, err := t.UserCrontab(ctx, c.args.user, api.LogEdit)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (c *Program) editDraft(ctx context.Context, t crontabs, d *Draft, base stri
 // changed, it asks.
 func (c *Program) installDraft(ctx context.Context, t crontabs, text []byte, path, base string) error {
 	for {
-		done, err := t.InstallCrontab(ctx, api.InstallRequest{User: c.args.user, File: path, Text: text, Base: base})
+		done, err := t.InstallCrontabFile(ctx, api.CrontabFileRequest{User: c.args.user, Text: text, Base: base, Source: path, Strict: true})
 		if err == nil {
 			c.notice(done)
 			return nil
@@ -106,7 +106,7 @@ func (c *Program) installDraft(ctx context.Context, t crontabs, text []byte, pat
 		if api.KindOf(err) != api.Conflict {
 			return err
 		}
-		now, e := t.Crontab(ctx, c.args.user, true, false)
+		now, e := t.UserCrontab(ctx, c.args.user, api.LogEdit)
 		if e != nil || now.Sum == base {
 			return err
 		}

@@ -92,16 +92,16 @@ func (c *Change) append(expr, command string, f *addFlags) error {
 	if err != nil {
 		return &api.Error{Kind: api.Conflict, What: "cannot add to " + c.Old.File, Why: err.Error(), Fix: "cronring edit " + c.Old.File}
 	}
-	above := strings.Repeat("\n", c.Old.Above) // so that messages have the lines of the file
+	above := strings.Repeat("\n", c.Old.Above()) // so that messages have the lines of the file
 	file, diagnostics := crontab.Parse(c.Old.File, above+c.draft.Text(), c.config)
 	for i := range file.Entries {
 		e := &file.Entries[i]
-		if e.Line() == at+c.Old.Above && e.Schedule != nil && strings.HasSuffix(e.Raw(), command) && (c.config.Format != crontab.System || e.User() == columns[1]) {
+		if e.Line() == at+c.Old.Above() && e.Schedule != nil && strings.HasSuffix(e.Raw(), command) && (c.config.Format != crontab.System || e.User() == columns[1]) {
 			return c.rejectHeld(e)
 		}
 	}
 	for _, d := range diagnostics {
-		if d.Line >= first+c.Old.Above && d.Severity == crontab.Error {
+		if d.Line >= first+c.Old.Above() && d.Severity == crontab.Error {
 			return cli.UsageError("add to "+c.Old.File, d.Message+" ("+string(d.Code)+")", d.Fix)
 		}
 	}

@@ -120,7 +120,7 @@ func (c *Change) review(now time.Time) (*crontab.File, []review.Difference, erro
 	fresh := review.NewErrors(review.Text{Text: string(c.Old.Text), Diagnostics: c.before}, review.Text{Text: text, Diagnostics: diagnostics})
 	if len(fresh) > 0 {
 		first := fresh[0]
-		first.Line += c.Old.Above
+		first.Line += c.Old.Above()
 		return nil, nil, cli.UsageError("change "+c.Old.File, first.Error()+" ("+string(first.Code)+")", first.Fix)
 	}
 	found := review.Compare(review.NewVersion(c.file), review.NewVersion(file))
@@ -252,7 +252,7 @@ func OpenJobs(cmd *cobra.Command, by changer, verb, command string, refs []strin
 // find finds a job's entry in the text, which may have been changed since the
 // daemon read it.
 func (c *Change) find(j *job.Job) (*crontab.Entry, error) {
-	line := j.Line - c.Old.Above
+	line := j.Line - c.Old.Above()
 	for i := range c.file.Entries {
 		if e := &c.file.Entries[i]; e.Line() == line && e.Command() == j.Command && e.User() == j.User {
 			return e, nil

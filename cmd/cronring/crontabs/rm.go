@@ -51,7 +51,7 @@ func rm(a *cli.App, cmd *cobra.Command, refs []string, comment bool, f *changeFl
 			if e.Entry.Options().Protect {
 				protected = append(protected, e.Id)
 			}
-			a.Printf("%s %s  %s:%d  %s\n", a.Paint(cli.Bad, "-"), display.Text(string(e.Id)), display.Text(c.Old.File), e.Entry.Line()+c.Old.Above, display.Text(e.Entry.Raw()))
+			a.Printf("%s %s  %s:%d  %s\n", a.Paint(cli.Bad, "-"), display.Text(string(e.Id)), display.Text(c.Old.File), e.Entry.Line()+c.Old.Above(), display.Text(e.Entry.Raw()))
 		}
 		if err := c.drop(entries[c], comment); err != nil {
 			return err

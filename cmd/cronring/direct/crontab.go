@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"strings"
 	"time"
 
 	"github.com/cronring/cronring/crontab"
@@ -46,73 +47,51 @@ func (d *Crontabs) owner(ctx context.Context, name string) (account.Account, err
 	return who, err
 }
 
-// Crontab returns the crontab of a user, root for "", on request with its header.
-func (d *Crontabs) Crontab(ctx context.Context, user string, _, header bool) (api.Crontab, error) {
+// UserCrontab returns the crontab of a user, root for "".
+func (d *Crontabs) UserCrontab(ctx context.Context, user, _ string) (api.CrontabText, error) {
 	who, err := d.owner(ctx, user)
 	if err != nil {
-		return api.Crontab{}, err
+		return api.CrontabText{}, err
 	}
 	raw, err := d.paths.ReadCrontab(who)
 	if errors.Is(err, fs.ErrNotExist) {
-		return api.Crontab{User: who.Name, Missing: true, Sum: spool.NoCrontab}, nil
+		return api.CrontabText{CrontabFile: api.CrontabFile{User: who.Name, Missing: true}, Sum: spool.NoCrontab}, nil
 	}
-	if err != nil {
-		return api.Crontab{}, err
-	}
-	text := raw
-	body := d.body(raw)
-	if !header {
-		text = body
-	}
-	return api.Crontab{User: who.Name, Text: []byte(text), Sum: spool.Sum(body)}, nil
-}
-
-func (d *Crontabs) body(raw string) string {
+	body := raw
 	if d.paths.Header {
-		return spool.StripHeader(raw)
+		body = spool.StripHeader(raw)
 	}
-	return raw
+	return api.CrontabText{
+		CrontabFile: api.CrontabFile{User: who.Name}, Header: []byte(strings.TrimSuffix(raw, body)), Text: []byte(body), Sum: spool.Sum(body),
+	}, err
 }
 
-// InstallCrontab writes the crontab of a user. If Base is set, the installed text must
+// InstallCrontabFile writes or removes the crontab of a user. If Base is set, the installed text must
 // match it.
-func (d *Crontabs) InstallCrontab(ctx context.Context, r api.InstallRequest) (api.Installed, error) {
+func (d *Crontabs) InstallCrontabFile(ctx context.Context, r api.CrontabFileRequest) (api.Installed, error) {
 	who, err := d.owner(ctx, r.User)
 	if err != nil {
 		return api.Installed{}, err
 	}
-	if r.Base != "" {
-		now, err := d.Crontab(ctx, r.User, false, false)
-		if err != nil {
-			return api.Installed{}, err
-		}
-		if now.Sum != r.Base {
-			return api.Installed{}, &api.Error{Kind: api.Conflict, What: "the crontab of " + who.Name + " was changed meanwhile"}
-		}
+	done := api.Installed{User: who.Name, Gone: r.Gone, Notice: Notice}
+	old, err := d.UserCrontab(ctx, who.Name, "")
+	switch {
+	case r.Base != "" && err != nil:
+		return done, err
+	case r.Base != "" && r.Base != old.Sum:
+		return done, &api.Error{Kind: api.Conflict, What: "the crontab of " + who.Name + " was changed meanwhile"}
+	case old.Missing && r.Gone:
+		return done, &api.Error{Kind: api.NotFound, What: "no crontab for " + who.Name}
+	case r.Gone:
+		file, _ := crontab.Parse(who.Name, string(old.Text), crontab.Config{Owner: who.Name})
+		done.Entries = len(file.Entries)
+		return done, spool.Remove(d.paths, who)
 	}
 	text := string(r.Text)
 	if d.paths.Header {
-		text = spool.Header(r.File, time.Now(), api.Release()) + text
+		text = spool.Header(r.Source, time.Now(), api.Release()) + text
 	}
-	return api.Installed{User: who.Name, Notice: Notice}, spool.Install(d.paths, who, text)
-}
-
-// RemoveCrontab removes the crontab of a user.
-func (d *Crontabs) RemoveCrontab(ctx context.Context, user string) (api.Installed, error) {
-	who, err := d.owner(ctx, user)
-	if err != nil {
-		return api.Installed{}, err
-	}
-	done := api.Installed{User: who.Name, Gone: true, Notice: Notice}
-	if raw, err := d.paths.ReadCrontab(who); err == nil {
-		file, _ := crontab.Parse(who.Name, raw, crontab.Config{Owner: who.Name})
-		done.Entries = len(file.Entries)
-	}
-	err = spool.Remove(d.paths, who)
-	if errors.Is(err, fs.ErrNotExist) {
-		return done, &api.Error{Kind: api.NotFound, What: "no crontab for " + who.Name}
-	}
-	return done, err
+	return done, spool.Install(d.paths, who, text)
 }
 
 // EndEdit does nothing: the daemon would only log it.

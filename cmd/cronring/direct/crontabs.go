@@ -87,12 +87,8 @@ func (d *HostCrontabs) CrontabText(ctx context.Context, file, user string) (api.
 		Calendars: api.NewCalendars(config.Calendars),
 	}
 	if users {
-		old, err := d.Crontab(ctx, who.Name, false, false)
-		t.Text, t.Sum, t.Missing, t.Account, t.Privileged = old.Text, old.Sum, old.Missing, who.Name, who.UID == 0
-		if d.paths.Header {
-			raw, _ := d.paths.ReadCrontab(who) // what was read a moment ago
-			t.Above = strings.Count(raw, "\n") - strings.Count(string(t.Text), "\n")
-		}
+		old, err := d.UserCrontab(ctx, who.Name, "")
+		t.Header, t.Text, t.Sum, t.Missing, t.Account, t.Privileged = old.Header, old.Text, old.Sum, old.Missing, who.Name, who.UID == 0
 		return t, err
 	}
 	t.StandsIn = !d.paths.AnacronInstalled()
@@ -154,11 +150,8 @@ func keep(t api.CrontabText) (path string, err error) {
 
 func (d *HostCrontabs) write(ctx context.Context, now api.CrontabText, r api.CrontabFileRequest) error {
 	switch {
-	case now.User != "" && r.Gone:
-		_, err := d.RemoveCrontab(ctx, now.User)
-		return err
 	case now.User != "":
-		_, err := d.InstallCrontab(ctx, api.InstallRequest{User: now.User, File: now.File, Text: r.Text})
+		_, err := d.Crontabs.InstallCrontabFile(ctx, api.CrontabFileRequest{User: now.User, Source: now.File, Text: r.Text, Gone: r.Gone})
 		return err
 	case r.Gone:
 		return spool.Withdraw(d.paths, now.File)

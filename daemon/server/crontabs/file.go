@@ -3,6 +3,8 @@ package crontabs
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +17,7 @@ import (
 	"github.com/cronring/cronring/daemon/review"
 	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/spool"
+	"github.com/cronring/cronring/daemon/store/database"
 	"github.com/cronring/cronring/daemon/store/revision"
 )
 
@@ -106,11 +109,18 @@ func (ed *Editor) config(p place) crontab.Config {
 	return c
 }
 
-// ShowFile answers with any crontab, with its text.
-func (ed *Editor) ShowFile(ctx context.Context, c *call.Call) error {
+// Show answers with a crontab and its text. The query may contain the word for cron's log.
+func (ed *Editor) Show(ctx context.Context, c *call.Call) error {
+	word := c.Query.Get("log")
+	if !slices.Contains([]string{"", api.LogList, api.LogEdit}, word) {
+		return call.BadRequest(fmt.Sprintf("log=%q is neither %s nor %s", word, api.LogList, api.LogEdit), "")
+	}
 	p, err := ed.placeOf(ctx, c, c.Query.Get("file"), c.Query.Get("user"))
 	if err != nil {
 		return err
+	}
+	if word != "" {
+		ed.noteAccess(ctx, c, word, cmp.Or(p.who.Name, p.path))
 	}
 	leave, err := ed.large.enter(ctx, c, sizeOf(p.path))
 	if err != nil {
@@ -125,7 +135,7 @@ func (ed *Editor) ShowFile(ctx context.Context, c *call.Call) error {
 	file, diagnostics := crontab.Parse(p.path, t.body, config)
 	answer := api.CrontabText{
 		V: api.Version, CrontabFile: ed.entryOf(p), Text: []byte(t.body), Sum: t.sum(),
-		Above:  strings.Count(t.raw[:len(t.raw)-len(t.body)], "\n"),
+		Header: []byte(strings.TrimSuffix(t.raw, t.body)),
 		Format: api.FormatOf(config.Format), Family: api.FamilyOf(config.Family), Account: cmp.Or(config.User, config.Owner),
 		Privileged: config.Privileged, Zone: ed.zone().String(), StandsIn: config.StandIn, MaxEntries: config.MaxEntries, Calendars: api.NewCalendars(config.Calendars),
 	}
@@ -155,8 +165,32 @@ func sizeOf(path string) int64 {
 	return info.Size()
 }
 
-// InstallFile replaces or removes any crontab.
-func (ed *Editor) InstallFile(ctx context.Context, c *call.Call) error {
+// EndEdit logs that a user has edited a crontab.
+func (ed *Editor) EndEdit(ctx context.Context, c *call.Call) error {
+	r, err := call.Body[api.Edited](c)
+	if err != nil {
+		return err
+	}
+	p, err := ed.placeOf(ctx, c, "", r.User)
+	if err != nil {
+		return err
+	}
+	ed.noteAccess(ctx, c, "END EDIT", p.who.Name)
+	return c.Answer(api.Edited{V: api.Version, User: p.who.Name})
+}
+
+// Install replaces a crontab.
+func (ed *Editor) Install(ctx context.Context, c *call.Call) error {
+	return ed.answerChange(ctx, c, false)
+}
+
+// Remove removes a crontab.
+func (ed *Editor) Remove(ctx context.Context, c *call.Call) error {
+	return ed.answerChange(ctx, c, true)
+}
+
+// answerChange replaces or removes a crontab. It refuses a file that would not be read there.
+func (ed *Editor) answerChange(ctx context.Context, c *call.Call, gone bool) error {
 	if err := ed.checkAny(); err != nil {
 		return err
 	}
@@ -176,9 +210,22 @@ func (ed *Editor) InstallFile(ctx context.Context, c *call.Call) error {
 	if len(r.Text) > crontab.MaxText {
 		return call.BadRequest("the crontab has more than 16 MiB", "no crontab has")
 	}
-	answer := api.Installed{V: api.Version, File: p.path, Gone: r.Gone}
+	r.Gone = gone
+	if gone {
+		r.Text = nil
+	}
+	o := spool.SourceOptions{Host: ed.Host, Paths: ed.Paths, LSBNames: ed.LSBNames}
+	if passed := o.Passes(p.path); passed != nil && !r.Gone && len(ed.Files) == 0 {
+		return &api.Error{Kind: api.Usage, What: "cannot write " + p.path + ": cron would not read it", Why: passed.Why, Fix: "choose a name of letters, digits, _ and -"}
+	}
+	r.Source = cmp.Or(r.Source, p.path)
+	file, diagnostics := crontab.Parse(r.Source, string(r.Text), ed.config(p))
+	if err := fits(p.who.Name, file, diagnostics); err != nil {
+		return err
+	}
+	answer := api.Installed{V: api.Version, File: p.path, Gone: r.Gone, Entries: len(file.Entries), Diagnostics: api.NewDiagnostics(diagnostics)}
 	answer.User, _ = p.mine()
-	if err := ed.change(ctx, c, p, r, &answer); err != nil {
+	if err := ed.change(ctx, c, p, r, diagnostics, &answer); err != nil {
 		return err
 	}
 	ed.awaitReload(ctx, c, &answer)
@@ -190,64 +237,105 @@ func (ed *Editor) InstallFile(ctx context.Context, c *call.Call) error {
 	return c.Answer(answer)
 }
 
-// change replaces or removes the crontab at a place, and stores the previous version. It refuses a
-// file that would not be read there, and new errors in it. Earlier errors are not this caller's,
-// and do not prevent another change.
-func (ed *Editor) change(ctx context.Context, c *call.Call, p place, r api.CrontabFileRequest, answer *api.Installed) error {
+// change replaces or removes the crontab at a place, and stores the previous version. It refuses new
+// errors. Earlier errors are not this caller's, and prevent only the change of a strict caller such as
+// crontab(1), which also replaces a user's crontab that cannot be read.
+func (ed *Editor) change(ctx context.Context, c *call.Call, p place, r api.CrontabFileRequest, diagnostics []crontab.Diagnostic, answer *api.Installed) error {
 	ed.mu.Lock()
 	defer ed.mu.Unlock()
 	old, err := ed.see(p)
-	if err != nil {
-		return cannot("read", p, err)
-	}
 	switch {
+	case err != nil && (!p.user || !r.Strict || r.Base != ""):
+		return cannot("read", p, err)
 	case r.Base != "" && r.Base != old.sum():
-		return changedMeanwhile(p, "--file "+display.Quote(p.path))
+		return changedMeanwhile(p)
 	case r.Gone && old.missing:
-		return &api.Error{Kind: api.NotFound, What: "cannot remove " + p.quoted() + ": there is none"}
+		return nothingAt(p)
 	}
-	if err := ed.refuse(p, old, r, answer); err != nil {
+	var before review.Text
+	if r.Gone || !r.Strict {
+		was, known := crontab.Parse(p.path, old.body, ed.config(p))
+		before = review.Text{Text: old.body, Diagnostics: known}
+		if r.Gone {
+			answer.Entries = len(was.Entries)
+		}
+	}
+	if err := errorsIn(p.quoted()+", it is not installed", review.NewErrors(before, review.Text{Text: string(r.Text), Diagnostics: diagnostics})); err != nil {
 		return err
 	}
-	ed.remember(ctx, answer, c.Now, p, old)
-	text := string(r.Text)
-	if p.user && !r.Gone {
-		text = ed.addHeader(p.path, text, c.Now)
-	}
-	if err := ed.write(p, text, r.Gone); err != nil {
-		return cannot("change", p, err)
-	}
-	word, how, what := "REPLACE", revision.Installed, "edit"
-	if slices.Contains(api.FileVerbs, r.Verb) {
+	next, verb, what := p.revision(c, revision.Installed, r.Text), "install", "edit"
+	switch {
+	case r.Gone:
+		next.How, next.Gone, verb, what = revision.Removed, true, "remove", "remove"
+	case slices.Contains(api.FileVerbs, r.Verb):
 		what = r.Verb
 	}
-	if r.Gone {
-		word, how, what = "DELETE", revision.Removed, "remove"
+	if err == nil { // an unreadable file, which another user may have planted, is not stored
+		ed.remember(ctx, answer, c.Now, p, old)
+	}
+	if err := ed.put(ctx, c, p, ed.addHeader(p, r.Source, string(r.Text), c.Now), next, what, answer); err != nil {
+		return cannot(verb, p, err)
+	}
+	return nil
+}
+
+// put writes a text to a place, or removes what is there, and stores it as a revision. what is the word
+// for the audit log.
+func (ed *Editor) put(ctx context.Context, c *call.Call, p place, text string, next revision.Revision, what string, answer *api.Installed) error {
+	if err := ed.write(p, text, next.Gone); err != nil {
+		return err
+	}
+	word := "REPLACE"
+	if next.Gone {
+		word = "DELETE"
 	}
 	ed.note(ctx, c, word, cmp.Or(p.who.Name, p.path))
-	next := p.revision(c, how, r.Text)
-	next.Gone = r.Gone
 	p.did(c, what, answer, ed.save(ctx, answer, next))
 	return nil
 }
 
-// refuse looks at a text before it is installed, and counts what is in it.
-func (ed *Editor) refuse(p place, old installed, r api.CrontabFileRequest, answer *api.Installed) error {
-	config := ed.config(p)
-	was, before := crontab.Parse(p.path, old.body, config)
-	if r.Gone {
-		answer.Entries = len(was.Entries)
+// errorsIn returns the error for a text with errors, or nil if there are none. what is the text, and what
+// becomes of it.
+func errorsIn(what string, all []crontab.Diagnostic) error {
+	if len(all) == 0 {
 		return nil
 	}
-	o := spool.SourceOptions{Host: ed.Host, Paths: ed.Paths, LSBNames: ed.LSBNames}
-	if passed := o.Passes(p.path); passed != nil && len(ed.Files) == 0 {
-		return &api.Error{Kind: api.Usage, What: "cannot write " + p.path + ": cron would not read it", Why: passed.Why, Fix: "choose a name of letters, digits, _ and -"}
+	why := all[0].Error()
+	if len(all) > 1 {
+		why = fmt.Sprintf("%d errors, the first: %s", len(all), why)
 	}
-	file, diagnostics := crontab.Parse(p.path, string(r.Text), config)
-	answer.Entries, answer.Diagnostics = len(file.Entries), api.NewDiagnostics(diagnostics)
-	if err := fits(p.who.Name, file, diagnostics); err != nil {
-		return err
+	return &api.Error{Kind: api.Usage, What: "errors in " + what, Why: why, Fix: "cronring lint FILE"}
+}
+
+// nothingAt returns the error for the removal of a missing crontab.
+func nothingAt(p place) error {
+	what := "no crontab for " + p.who.Name // as crontab(1) prints it
+	if !p.user {
+		what = "cannot remove " + p.path + ": there is none"
 	}
-	return errorsIn(p.quoted()+", it is not changed",
-		review.NewErrors(review.Text{Text: old.body, Diagnostics: before}, review.Text{Text: string(r.Text), Diagnostics: diagnostics}))
+	return &api.Error{Kind: api.NotFound, What: what}
+}
+
+// cannot returns the error for a failed operation on the disk.
+func cannot(verb string, p place, err error) error {
+	e := &api.Error{Kind: api.Internal, What: "cannot " + verb + " " + p.quoted(), Why: err.Error(), Fix: "cronring doctor"}
+	switch {
+	case errors.Is(err, errNotUsers):
+		e.Kind, e.Fix = api.Conflict, "sudoedit "+display.Quote(p.path)
+	case database.IsFull(err):
+		e.Fix = "make room on the disk"
+	}
+	return e
+}
+
+// changedMeanwhile returns the error for a crontab that changed since the caller read it.
+func changedMeanwhile(p place) error {
+	of := "--file " + display.Quote(p.path)
+	if p.user {
+		of = "--user " + display.Quote(p.who.Name)
+	}
+	return &api.Error{
+		Kind: api.Conflict, What: p.quoted() + " was changed meanwhile",
+		Why: "it does not say what it said when this edit began", Fix: "cronring undo list " + of,
+	}
 }

@@ -94,7 +94,7 @@ func TestCrontabRefuses(t *testing.T) {
 	if got := h.read(secret); got != "secret\n" {
 		t.Errorf("what the link leads to: got %q, want it untouched", got)
 	}
-	if own, e := h.crontabText(annUID, ""); e != nil || string(own.Text) != "0 6 * * * true\n" || own.Above != 3 || own.Account != "ann" {
+	if own, e := h.crontabText(annUID, ""); e != nil || string(own.Text) != "0 6 * * * true\n" || own.Above() != 3 || own.Account != "ann" {
 		t.Errorf("own table: %+v, %v, want three lines above it", own, e)
 	}
 }

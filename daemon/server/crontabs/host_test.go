@@ -31,8 +31,6 @@ var handlers = map[string]func(*Editor, context.Context, *call.Call) error{
 	"POST /v1/crontab/remove":  (*Editor).Remove,
 	"POST /v1/crontab/edited":  (*Editor).EndEdit,
 	"GET /v1/crontabs":         (*Editor).List,
-	"GET /v1/file":             (*Editor).ShowFile,
-	"POST /v1/file/install":    (*Editor).InstallFile,
 	"GET /v1/revisions":        (*Editor).ListRevisions,
 	"GET /v1/revision":         (*Editor).ShowRevision,
 	"POST /v1/undo":            (*Editor).Undo,
@@ -151,13 +149,18 @@ func (h *host) post(uid uint32, path string, request any) (api.Installed, *api.E
 
 func (h *host) install(uid uint32, user, text string) (api.Installed, *api.Error) {
 	h.t.Helper()
-	return h.post(uid, "/v1/crontab/install", api.InstallRequest{User: user, File: "-", Text: []byte(text)})
+	return h.post(uid, "/v1/crontab/install", api.CrontabFileRequest{User: user, Source: "-", Text: []byte(text), Strict: true})
 }
 
-func (h *host) crontab(uid uint32, query string) api.Crontab {
+func (h *host) remove(uid uint32, user string) (api.Installed, *api.Error) {
 	h.t.Helper()
-	var c api.Crontab
-	if _, e := h.ask(uid, "GET", "/v1/crontab?"+query, "", &c); e != nil {
+	return h.change(uid, api.CrontabFileRequest{User: user, Gone: true, Strict: true})
+}
+
+func (h *host) crontab(uid uint32, query string) api.CrontabText {
+	h.t.Helper()
+	c, e := h.crontabText(uid, query)
+	if e != nil {
 		h.t.Fatalf("GET crontab: %v", e)
 	}
 	return c
@@ -182,11 +185,14 @@ func (h *host) read(path string) string {
 func (h *host) crontabText(uid uint32, query string) (api.CrontabText, *api.Error) {
 	h.t.Helper()
 	var t api.CrontabText
-	_, e := h.ask(uid, "GET", "/v1/file?"+query, "", &t)
+	_, e := h.ask(uid, "GET", "/v1/crontab?"+query, "", &t)
 	return t, e
 }
 
 func (h *host) change(uid uint32, r api.CrontabFileRequest) (api.Installed, *api.Error) {
 	h.t.Helper()
-	return h.post(uid, "/v1/file/install", r)
+	if r.Gone {
+		return h.post(uid, "/v1/crontab/remove", r)
+	}
+	return h.post(uid, "/v1/crontab/install", r)
 }

@@ -20,18 +20,18 @@ func TestCrontabBeyondTheLimitIsRejected(t *testing.T) {
 	if e != nil || good.Entries != 1000 {
 		t.Fatalf("a crontab at the limit: %+v, %v", good, e)
 	}
-	rejects := func(what string, uid uint32, path string, request any, why string) {
+	rejects := func(what string, uid uint32, request api.CrontabFileRequest, why string) {
 		t.Helper()
-		_, e := h.post(uid, path, request)
+		_, e := h.change(uid, request)
 		if e == nil || e.Kind != api.Usage || !strings.Contains(e.What, "is not installed: it is too large") || !strings.Contains(e.Why, why) || !strings.Contains(e.Fix, "max-entries-per-user") {
 			t.Errorf("%s: got %+v", what, e)
 		}
 	}
 	const jobs = "the crontab has 1,001 jobs, and the limit of a user is 1,000"
-	rejects("crontab FILE", annUID, "/v1/crontab/install", api.InstallRequest{File: "-", Text: []byte(large)}, jobs)
-	rejects("crontab -u ann FILE of root", 0, "/v1/crontab/install", api.InstallRequest{User: "ann", File: "-", Text: []byte(large)}, jobs)
-	rejects("cronring edit", annUID, "/v1/file/install", api.CrontabFileRequest{Text: []byte(large)}, jobs)
-	rejects("16 MB", annUID, "/v1/crontab/install", api.InstallRequest{File: "-", Text: []byte(strings.Repeat(entry, 1_000_000))}, "bytes, and the limit of a user who may have 1000 entries is 1048576")
+	rejects("crontab FILE", annUID, api.CrontabFileRequest{Source: "-", Text: []byte(large), Strict: true}, jobs)
+	rejects("crontab -u ann FILE of root", 0, api.CrontabFileRequest{User: "ann", Source: "-", Text: []byte(large), Strict: true}, jobs)
+	rejects("cronring edit", annUID, api.CrontabFileRequest{Text: []byte(large)}, jobs)
+	rejects("16 MB", annUID, api.CrontabFileRequest{Source: "-", Text: []byte(strings.Repeat(entry, 1_000_000)), Strict: true}, "bytes, and the limit of a user who may have 1000 entries is 1048576")
 	if got := h.crontab(annUID, ""); strings.Count(string(got.Text), entry) != 1000 {
 		t.Errorf("the crontab now has %d entries", strings.Count(string(got.Text), entry))
 	}

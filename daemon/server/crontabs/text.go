@@ -79,12 +79,13 @@ func (ed *Editor) write(p place, text string, gone bool) error {
 	return err
 }
 
-// addHeader puts the header above a crontab, where the family has one.
-func (ed *Editor) addHeader(file, text string, now time.Time) string {
-	if !ed.Paths.Header || ed.Foreign != nil { // crontab(1) adds its own
+// addHeader puts the header above a user's crontab, where the family has one. source is where the text
+// comes from.
+func (ed *Editor) addHeader(p place, source, text string, now time.Time) string {
+	if !p.user || !ed.Paths.Header || ed.Foreign != nil { // crontab(1) adds its own
 		return text
 	}
-	return spool.Header(file, now.In(ed.zone()), ed.Version) + text
+	return spool.Header(source, now.In(ed.zone()), ed.Version) + text
 }
 
 func (ed *Editor) zone() *time.Location {

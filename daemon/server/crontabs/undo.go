@@ -10,7 +10,6 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/server/call"
-	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/daemon/store/revision"
 )
 
@@ -45,21 +44,16 @@ func (ed *Editor) Undo(ctx context.Context, c *call.Call) error {
 	}
 	defer end()
 	var target revision.Revision
-	if r.Revision != 0 {
-		target, err = ed.revision(ctx, c, "undo to", r.Revision)
-	} else {
+	if r.Revision == 0 {
 		target, err = ed.previous(ctx, p)
+	} else if target, err = ed.revision(ctx, c, "undo to", r.Revision); err == nil {
+		p, err = ed.placeOf(ctx, c, target.File, "")
 	}
 	if err != nil {
 		return err
 	}
 	answer := api.Installed{V: api.Version, User: target.User, File: target.File, Gone: target.Gone, Restored: target.ID}
-	if _, ok := ed.Paths.IsUserCrontab(target.File); !ok {
-		err = ed.restoreOther(ctx, c, target, &answer)
-	} else if err = ed.checkUsers(); err == nil {
-		err = ed.restoreUser(ctx, c, target, &answer)
-	}
-	if err != nil {
+	if err := ed.restore(ctx, c, p, target, &answer); err != nil {
 		return err
 	}
 	ed.awaitReload(ctx, c, &answer)
@@ -109,55 +103,34 @@ func (ed *Editor) previous(ctx context.Context, p place) (revision.Revision, err
 	}
 }
 
-// restoreUser works like crontab(1). A version that was installed once may be installed again, even
+// restore writes a version of a crontab. A version that was installed once may be installed again, even
 // if this version of cronring reports errors in it.
-func (ed *Editor) restoreUser(ctx context.Context, c *call.Call, target revision.Revision, answer *api.Installed) error {
-	p, err := ed.owner(ctx, c, target.User)
-	if err != nil {
-		return err
-	}
-	if target.Gone {
-		return ed.remove(ctx, c, p, revision.Undone, answer)
-	}
-	text := ed.addHeader(fmt.Sprintf("revision %d", target.ID), string(target.Text), c.Now)
-	file, diagnostics := ed.parse(target.File, p.who, text)
+func (ed *Editor) restore(ctx context.Context, c *call.Call, p place, target revision.Revision, answer *api.Installed) error {
+	text, config := ed.addHeader(p, fmt.Sprintf("revision %d", target.ID), string(target.Text), c.Now), ed.config(p)
+	file, diagnostics := crontab.Parse(target.File, text, config)
 	if err := fits(p.who.Name, file, diagnostics); err != nil {
 		return err
 	}
-	answer.Entries, answer.Diagnostics = len(file.Entries), api.NewDiagnostics(diagnostics)
 	ed.mu.Lock()
 	defer ed.mu.Unlock()
-	if old, err := ed.see(p); err == nil {
+	old, err := ed.see(p)
+	if target.Gone && old.missing && p.user {
+		return nothingAt(p)
+	}
+	if target.Gone {
+		file, _ = crontab.Parse(p.path, old.body, config)
+	}
+	answer.Entries, answer.Diagnostics = len(file.Entries), api.NewDiagnostics(diagnostics)
+	if err == nil {
 		ed.remember(ctx, answer, c.Now, p, old)
 	}
-	if err := spool.Install(ed.Paths, p.who, text); err != nil {
+	next := p.revision(c, revision.Undone, target.Text)
+	next.Gone = target.Gone
+	if !target.Gone { // the text may be of an earlier user with the same name
+		next.User, next.UID = target.User, target.UID
+	}
+	if err := ed.put(ctx, c, p, text, next, "undo", answer); err != nil {
 		return cannot("restore", p, err)
 	}
-	ed.note(ctx, c, "REPLACE", p.who.Name)
-	p.did(c, "undo", answer, ed.save(ctx, answer, undone(c, target)))
-	return nil
-}
-
-func undone(c *call.Call, target revision.Revision) revision.Revision {
-	return revision.Revision{
-		File: target.File, User: target.User, UID: target.UID, At: c.Now, By: c.Peer.String(), How: revision.Undone,
-		Gone: target.Gone, Text: target.Text,
-	}
-}
-
-// restoreOther writes a crontab that is not a user's; only admins come here.
-func (ed *Editor) restoreOther(ctx context.Context, c *call.Call, target revision.Revision, answer *api.Installed) error {
-	ed.mu.Lock()
-	defer ed.mu.Unlock()
-	p := place{path: target.File}
-	if old, err := ed.see(p); err == nil {
-		ed.remember(ctx, answer, c.Now, p, old)
-	}
-	if err := ed.write(p, string(target.Text), target.Gone); err != nil {
-		return &api.Error{Kind: api.Conflict, What: fmt.Sprintf("cannot undo to revision %d", target.ID), Why: err.Error(), Fix: fmt.Sprintf("cronring undo show %d", target.ID)}
-	}
-	file, diagnostics := crontab.Parse(target.File, string(target.Text), ed.config(p))
-	answer.Entries, answer.Diagnostics = len(file.Entries), api.NewDiagnostics(diagnostics)
-	p.did(c, "undo", answer, ed.save(ctx, answer, undone(c, target)))
 	return nil
 }

@@ -55,7 +55,7 @@ func TestUndoGoesBackAndForth(t *testing.T) {
 	must(e)
 	_, e = h.install(annUID, "", "# 2\n")
 	must(e)
-	gone, e := h.post(annUID, "/v1/crontab/remove", api.UserRequest{})
+	gone, e := h.remove(annUID, "")
 	must(e)
 	says("none")
 	done, e := h.post(annUID, "/v1/undo", api.UndoRequest{}) // the removal
@@ -176,8 +176,11 @@ func TestUndoRestoresSystemCrontabs(t *testing.T) {
 	if text, _ := os.ReadFile(path); string(text) != "1 * * * * root new\n" {
 		t.Errorf("back again: %q", text)
 	}
-	// The history is not trusted to name what may be written.
-	victim := filepath.Join(filepath.Dir(h.places.CronD), "passwd")
+	if got, want := h.lines(), strings.TrimSuffix(strings.Repeat("0 (root) REPLACE ("+path+")\n", 2), "\n"); got != want {
+		t.Errorf("log: %q, want %q", got, want)
+	}
+	// The history is not trusted to name what may be read and written.
+	victim := h.file(filepath.Join(filepath.Dir(h.places.CronD), "passwd"), "secret\n", 0o600)
 	evil, err := h.crontabs.Revisions.SaveRevision(t.Context(), revision.Revision{File: victim, User: "root", At: h.now, How: "seen", Text: []byte("x")})
 	if err != nil {
 		t.Fatal(err)
@@ -185,8 +188,8 @@ func TestUndoRestoresSystemCrontabs(t *testing.T) {
 	if _, e := h.post(0, "/v1/undo", api.UndoRequest{Revision: evil}); e == nil {
 		t.Error("a file that is no table was written")
 	}
-	if _, err := os.Lstat(victim); err == nil {
-		t.Error("the file is there")
+	if got, kept := h.read(victim), h.revisions(0, "file="+victim); got != "secret\n" || kept != fmt.Sprint(evil, " seen") {
+		t.Errorf("the file says %q, and the history has %q of it", got, kept)
 	}
 }
 

@@ -26,7 +26,7 @@ import (
 
 func TestCrontabComesAndGoes(t *testing.T) {
 	h := newHost(t)
-	if c := h.crontab(annUID, ""); !c.Missing || c.User != "ann" || c.Sum != "none" {
+	if c := h.crontab(annUID, "log=LIST"); !c.Missing || c.User != "ann" || c.Sum != "none" {
 		t.Errorf("before: %+v", c)
 	}
 	const text = "# mine\n0 5 * * * true\n#@ name=x\n@daily true\n"
@@ -39,20 +39,23 @@ func TestCrontabComesAndGoes(t *testing.T) {
 	if err != nil || string(disk) != header+text {
 		t.Errorf("on disk: %q, %v", disk, err)
 	}
-	if c := h.crontab(annUID, ""); string(c.Text) != text {
+	if c := h.crontab(annUID, "log=LIST"); string(c.Text) != text {
 		t.Errorf("listed: %q", c.Text)
 	}
-	if c := h.crontab(0, "user=ann&header=true"); string(c.Text) != header+text {
+	if c := h.crontab(0, "user=ann&log=LIST"); string(c.Header)+string(c.Text) != header+text {
 		t.Errorf("listed with its header: %q", c.Text)
 	}
-	gone, e := h.post(annUID, "/v1/crontab/remove", api.UserRequest{})
+	if _, e := h.crontabText(0, "user=ann&log=DELETE"); e == nil || e.Kind != api.Usage {
+		t.Errorf("a word of another kind for the log: %v", e)
+	}
+	gone, e := h.remove(annUID, "")
 	if e != nil || !gone.Gone || gone.Entries != 2 || gone.Before != 2 {
 		t.Errorf("remove: %+v, %v; want 2 entries, to be undone with revision 2", gone, e)
 	}
-	if _, e := h.post(annUID, "/v1/crontab/remove", api.UserRequest{}); e == nil || e.Kind != api.NotFound || e.What != "no crontab for ann" {
+	if _, e := h.remove(annUID, ""); e == nil || e.Kind != api.NotFound || e.What != "no crontab for ann" {
 		t.Errorf("remove again: %v", e)
 	}
-	h.crontab(0, "user=ann&edit=true")
+	h.crontab(0, "user=ann&log=BEGIN+EDIT")
 	h.ask(0, "POST", "/v1/crontab/edited", `{"user":"ann"}`, nil)
 	want := "0 (ann) LIST (ann)\n0 (ann) REPLACE (ann)\n0 (ann) LIST (ann)\n0 (root) LIST (ann)\n0 (ann) DELETE (ann)\n" +
 		"0 (root) BEGIN EDIT (ann)\n0 (root) END EDIT (ann)"
@@ -77,7 +80,7 @@ func TestInstallRefusesCrontabWithErrors(t *testing.T) {
 			t.Errorf("%s: %v, want it refused", name, e)
 		}
 	}
-	_, e := h.post(annUID, "/v1/crontab/install", api.InstallRequest{File: "my", Text: []byte("#\n61 * * * * x\n")})
+	_, e := h.post(annUID, "/v1/crontab/install", api.CrontabFileRequest{Source: "my", Text: []byte("#\n61 * * * * x\n"), Strict: true})
 	if e == nil || !strings.HasPrefix(e.Why, "my:2:1: ") {
 		t.Errorf("the error does not say where: %v", e)
 	}
@@ -99,7 +102,7 @@ func TestInstallOfLargestCrontab(t *testing.T) {
 		t.Errorf("%d bytes came back of %d", len(c.Text), len(text))
 	}
 	for _, path := range []string{"/v1/crontab/remove", "/v1/undo", "/v1/crontab/edited"} {
-		if _, e := h.post(annUID, path, api.UserRequest{User: strings.Repeat("x", call.MaxBody)}); e == nil || e.Kind != api.Usage {
+		if _, e := h.post(annUID, path, api.Edited{User: strings.Repeat("x", call.MaxBody)}); e == nil || e.Kind != api.Usage {
 			t.Errorf("%s takes a body of more than %d bytes: %v", path, call.MaxBody, e)
 		}
 	}
@@ -115,7 +118,7 @@ func TestCrontabOfHostileNames(t *testing.T) {
 			if done, e := h.install(uid, name, "#\n"); e == nil {
 				t.Errorf("uid %d installed for %q: %+v", uid, name, done)
 			}
-			if done, e := h.post(uid, "/v1/crontab/remove", api.UserRequest{User: name}); e == nil {
+			if done, e := h.remove(uid, name); e == nil {
 				t.Errorf("uid %d removed for %q: %+v", uid, name, done)
 			}
 			if done, e := h.post(uid, "/v1/undo", api.UndoRequest{User: name}); e == nil {
@@ -142,6 +145,17 @@ func TestCrontabPlantedLinkShowsNothing(t *testing.T) {
 		}
 		if status, text := h.walk(t.Context(), h.editor(), annUID, "GET", "/v1/crontab", ""); status == http.StatusOK || strings.Contains(text, "secret") {
 			t.Errorf("%s link: status %d, %s", name, status, text)
+		}
+		for _, r := range []api.CrontabFileRequest{{Text: []byte("#\n"), Base: "none", Strict: true}, {Text: []byte("#\n")}, {Gone: true}} {
+			if _, e := h.change(annUID, r); e == nil || e.What != "cannot read the crontab of ann" {
+				t.Errorf("%s link: %+v was not refused: %v", name, r, e)
+			}
+		}
+		if _, e := h.remove(annUID, ""); e != nil {
+			t.Errorf("%s link: remove: %v", name, e)
+		}
+		if err := plant(secret, path); err != nil {
+			t.Fatal(err)
 		}
 		if _, e := h.install(annUID, "", "#\n"); e != nil {
 			t.Errorf("%s link: %v", name, e)
@@ -197,7 +211,7 @@ func TestInstallRefusesWhenCrontabChangedMeanwhile(t *testing.T) {
 	h := newHost(t)
 	none := h.crontab(annUID, "")
 	put := func(base, text string) *api.Error {
-		_, e := h.post(annUID, "/v1/crontab/install", api.InstallRequest{Text: []byte(text), Base: base})
+		_, e := h.post(annUID, "/v1/crontab/install", api.CrontabFileRequest{Text: []byte(text), Base: base, Strict: true})
 		return e
 	}
 	if e := put(none.Sum, "# 1\n"); e != nil {
@@ -229,7 +243,7 @@ func TestInstallConcurrentlyOneWins(t *testing.T) {
 	for n := range 12 {
 		all.Go(func() {
 			text := fmt.Sprintf("# %d\n", n)
-			request, _ := json.Marshal(api.InstallRequest{User: "ann", Text: []byte(text), Base: base})
+			request, _ := json.Marshal(api.CrontabFileRequest{User: "ann", Text: []byte(text), Base: base, Strict: true})
 			status, answer := h.walk(t.Context(), ed, 0, "POST", "/v1/crontab/install", string(request))
 			mu.Lock()
 			defer mu.Unlock()
@@ -311,16 +325,16 @@ func TestLogLinesOfAUserAreLimited(t *testing.T) {
 		}
 	}
 	for range 2 * maxNotes {
-		list(annUID, "")
-		list(annUID, "edit=true")
-		list(0, "user=ann")
+		list(annUID, "log=LIST")
+		list(annUID, "log=BEGIN+EDIT")
+		list(0, "user=ann&log=LIST")
 	}
-	list(bobUID, "")
-	if status, text := h.walk(t.Context(), ed, annUID, "POST", "/v1/crontab/install", `{"file":"-","text":""}`); status != http.StatusOK {
+	list(bobUID, "log=LIST")
+	if status, text := h.walk(t.Context(), ed, annUID, "POST", "/v1/crontab/install", `{"source":"-","text":""}`); status != http.StatusOK {
 		t.Fatalf("install: %s", text)
 	}
 	h.now = h.now.Add(time.Minute)
-	list(annUID, "")
+	list(annUID, "log=LIST")
 	got := map[string]int{}
 	for line := range strings.SplitSeq(h.lines(), "\n") {
 		got[line]++

@@ -78,7 +78,7 @@ func (e *Editor) drawAsking(v canvas.View, w *screen.World) {
 }
 
 // gutter returns the width of the line number and the sign before the text.
-func (e *Editor) gutter() int { return max(len(fmt.Sprint(e.buffer.Len()+e.crontab.Above)), 2) + 4 }
+func (e *Editor) gutter() int { return max(len(fmt.Sprint(e.buffer.Len()+e.crontab.Above())), 2) + 4 }
 
 // drawText draws the lines in view, each with its diagnostic below it.
 func (e *Editor) drawText(v canvas.View, w *screen.World) {
@@ -138,7 +138,7 @@ func (e *Editor) leftOf(i int) int {
 }
 
 func (e *Editor) drawLine(row canvas.View, i, gutter, room int, w *screen.World) {
-	number := fmt.Sprintf("%*d", gutter-4, i+1+e.crontab.Above)
+	number := fmt.Sprintf("%*d", gutter-4, i+1+e.crontab.Above())
 	if i == e.buffer.Len()-1 && e.buffer.Line(i) == "" {
 		number = strings.Repeat(" ", gutter-4)
 	}
@@ -234,7 +234,7 @@ type fact struct{ name, text string }
 // drawAbout draws what is known of the line under the cursor.
 func (e *Editor) drawAbout(v canvas.View, w *screen.World) {
 	line := e.buffer.Cursor().Line + 1
-	title := fmt.Sprintf("Line %d: %s", line+e.crontab.Above, e.lineWords(line))
+	title := fmt.Sprintf("Line %d: %s", line+e.crontab.Above(), e.lineWords(line))
 	page.DrawRule(v.Row(0), title, w.Glyphs)
 	for y, f := range e.fields(v.Width()-9, w) {
 		if y+1 >= v.Height() {
@@ -385,7 +385,7 @@ func (e *Editor) saveStyle() canvas.Style {
 
 func (e *Editor) saveText() string {
 	if n := len(e.checked.Blocking); n > 0 {
-		return fmt.Sprintf("blocked: %s, first in line %d", display.Count(n, "new error"), e.checked.Blocking[0].Line+e.crontab.Above)
+		return fmt.Sprintf("blocked: %s, first in line %d", display.Count(n, "new error"), e.checked.Blocking[0].Line+e.crontab.Above())
 	}
 	if !e.buffer.Changed() {
 		return "nothing is changed"

@@ -185,7 +185,7 @@ func (e *Editor) loaded(w *screen.World, a screen.Answer) []screen.Effect {
 	e.checker = edit.NewChecker(&e.crontab, change.LoadZone)
 	e.blackouts = e.crontab.HostBlackouts(change.LoadZone)
 	e.take(e.see())
-	e.buffer.Go(e.line-1-t.Above, 0)
+	e.buffer.Go(e.line-1-t.Above(), 0)
 	if e.adds {
 		e.buffer.Go(e.buffer.Len(), 0)
 		e.form = e.newForm(nil)
@@ -276,7 +276,7 @@ func (e *Editor) Subject(*screen.World) screen.Subject {
 	if !e.known {
 		return screen.Subject{File: e.file, Line: e.line}
 	}
-	return screen.Subject{File: e.crontab.File, Line: e.buffer.Cursor().Line + 1 + e.crontab.Above}
+	return screen.Subject{File: e.crontab.File, Line: e.buffer.Cursor().Line + 1 + e.crontab.Above()}
 }
 
 // Refuses returns why nothing can be saved or run now.
@@ -305,7 +305,7 @@ func (e *Editor) refusesSave() string {
 		return "it is being saved"
 	case len(e.checked.Blocking) > 0:
 		first := e.checked.Blocking[0]
-		return fmt.Sprintf("blocked by %s; line %d: %s", display.Count(len(e.checked.Blocking), "new error"), first.Line+e.crontab.Above, first.Message)
+		return fmt.Sprintf("blocked by %s; line %d: %s", display.Count(len(e.checked.Blocking), "new error"), first.Line+e.crontab.Above(), first.Message)
 	case !e.buffer.Changed():
 		return "nothing is changed"
 	}
@@ -335,7 +335,7 @@ func (e *Editor) refusesTry(w *screen.World) string {
 // tried is the job of the line under the cursor, as the daemon has read it.
 func (e *Editor) tried(w *screen.World) (job.ID, bool) {
 	line, _, _ := e.checked.Saved(e.about)
-	row, ok := w.Board.At(e.crontab.File, line+e.crontab.Above)
+	row, ok := w.Board.At(e.crontab.File, line+e.crontab.Above())
 	command := strings.ReplaceAll(e.about.Command(), "\n", " ")
 	if begin, cut := strings.CutSuffix(row.Command, "..."); cut && row.Command != command { // of a long one the board has the beginning
 		command = command[:min(len(begin), len(command))] + "..."

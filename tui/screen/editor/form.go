@@ -53,7 +53,7 @@ func (e *Editor) newForm(entry *crontab.Entry) *form {
 	message := map[string]string{}
 	if entry != nil {
 		f.line = entry.Line()
-		f.title = fmt.Sprintf("Line %d", f.line+e.crontab.Above)
+		f.title = fmt.Sprintf("Line %d", f.line+e.crontab.Above())
 		spec, user, command = entry.Spec(), entry.User(), commandText(entry)
 		for _, it := range entry.Options().Items {
 			if it.Origin == option.FromDirective {
