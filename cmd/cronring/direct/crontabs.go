@@ -1,6 +1,7 @@
 package direct
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,21 +22,29 @@ import (
 	"github.com/cronring/cronring/daemon/spool"
 )
 
-// HostCrontabs is the crontabs of this host without a daemon, for root alone.
-type HostCrontabs struct {
-	*Crontabs
+// Crontabs reads and changes the crontabs of a host.
+type Crontabs struct {
 	source spool.SourceOptions
+	paths  spool.Paths
+	keeps  bool // a copy of each version that is replaced
 }
 
-// NewHostCrontabs returns the crontabs of this host.
-func NewHostCrontabs() *HostCrontabs {
+// NewCrontabs returns the crontabs of a host for crontab(1).
+func NewCrontabs(host spool.Host, places spool.Paths) *Crontabs {
+	return &Crontabs{spool.SourceOptions{Host: host, Paths: places, Accounts: account.New(account.Options{})}, places, false}
+}
+
+// NewHostCrontabs returns the crontabs of this host for cronring, which keeps a copy of each version
+// that it replaces.
+func NewHostCrontabs() *Crontabs {
 	host := config.ThisHost()
 	d := NewCrontabs(host, host.Paths(""))
-	return &HostCrontabs{d, spool.SourceOptions{Host: host, Paths: d.paths, Accounts: d.accounts}}
+	d.keeps = true
+	return d
 }
 
 // CrontabFiles lists the crontabs of the host.
-func (d *HostCrontabs) CrontabFiles(ctx context.Context) ([]api.CrontabFile, error) {
+func (d *Crontabs) CrontabFiles(ctx context.Context) ([]api.CrontabFile, error) {
 	var all []api.CrontabFile
 	for _, t := range d.scan(ctx).Crontabs {
 		user, _ := d.paths.IsUserCrontab(t.Name)
@@ -45,88 +54,166 @@ func (d *HostCrontabs) CrontabFiles(ctx context.Context) ([]api.CrontabFile, err
 }
 
 // Places returns the paths of the host's own system crontabs.
-func (d *HostCrontabs) Places(context.Context) (*api.Places, error) {
+func (d *Crontabs) Places(context.Context) (*api.Places, error) {
 	return &api.Places{Crontab: d.paths.Crontab, Anacrontab: d.paths.Anacrontab, CronD: d.paths.CronD}, nil
 }
 
-func (d *HostCrontabs) scan(ctx context.Context) spool.Snapshot {
+func (d *Crontabs) scan(ctx context.Context) spool.Snapshot {
 	return spool.OpenSource(d.source).Scan(ctx)
 }
 
-// place finds out whose crontab is meant, or that it is one of the system.
-func (d *HostCrontabs) place(ctx context.Context, file, user string) (at string, who account.Account, users bool, err error) {
-	name, users := user, file == ""
-	if !users {
-		name, users = d.paths.IsUserCrontab(file)
+// place is a system crontab, or the crontab of a user.
+type place struct {
+	path string
+	user bool
+	who  account.Account
+}
+
+// placeOf returns the place of a file, or of the crontab of a user; "" is root.
+func (d *Crontabs) placeOf(ctx context.Context, file, user string) (place, error) {
+	name, isUsers := user, file == ""
+	if !isUsers {
+		name, isUsers = d.paths.IsUserCrontab(file)
 	}
-	if users {
-		if who, err = d.owner(ctx, name); err == nil {
-			at, err = d.paths.UserCrontab(who.Name)
+	if isUsers {
+		who, err := d.owner(ctx, cmp.Or(name, "root"))
+		if err != nil {
+			return place{}, err
 		}
-		return at, who, true, err
+		path, err := d.paths.UserCrontab(who.Name)
+		return place{path, true, who}, err
 	}
 	if !d.paths.IsSystemCrontab(file) {
-		err = &api.Error{
+		return place{}, &api.Error{
 			Kind: api.NotFound, What: fmt.Sprintf("cannot find the crontab %q", file),
 			Why: "cron reads only crontabs in " + d.paths.Crontab + ", " + d.paths.CronD + " and " + d.paths.Users,
 		}
 	}
-	return file, who, false, err
+	return place{path: file}, nil
+}
+
+func (d *Crontabs) owner(ctx context.Context, name string) (account.Account, error) {
+	who, err := d.source.Accounts.Find(ctx, name)
+	if _, unknown := errors.AsType[*account.UnknownError](err); unknown {
+		return who, &api.Error{Kind: api.NotFound, What: "user `" + name + "' unknown"}
+	}
+	if err != nil {
+		return who, err
+	}
+	err = d.paths.MayUse(d.source.Host.Family, "root", name)
+	if barred, ok := errors.AsType[*spool.BarredError](err); ok {
+		return who, &api.Error{Kind: api.NotAllowed, What: "The user " + barred.Name + " cannot use this program (crontab)", Why: barred.Why}
+	}
+	return who, err
 }
 
 // CrontabText returns the crontab at a path, or that of a user.
-func (d *HostCrontabs) CrontabText(ctx context.Context, file, user string) (api.CrontabText, error) {
-	at, who, users, err := d.place(ctx, file, user)
+func (d *Crontabs) CrontabText(ctx context.Context, file, user string) (api.CrontabText, error) {
+	p, err := d.placeOf(ctx, file, user)
 	if err != nil {
 		return api.CrontabText{}, err
 	}
-	config := d.source.Config(at, false)
+	return d.read(p)
+}
+
+// UserCrontab returns the crontab of a user.
+func (d *Crontabs) UserCrontab(ctx context.Context, user, _ string) (api.CrontabText, error) {
+	return d.CrontabText(ctx, "", user)
+}
+
+// EndEdit does nothing: the daemon would only log it.
+func (d *Crontabs) EndEdit(context.Context, string) error { return nil }
+
+func (d *Crontabs) read(p place) (api.CrontabText, error) {
+	config := d.source.Config(p.path, false)
 	t := api.CrontabText{
-		CrontabFile: api.CrontabFile{File: at, User: who.Name},
-		Format:      api.FormatOf(config.Format), Family: api.FamilyOf(config.Family), Account: "root", Privileged: true, Zone: d.host.Zone.String(),
-		Calendars: api.NewCalendars(config.Calendars),
+		CrontabFile: api.CrontabFile{File: p.path, User: p.who.Name}, Sum: spool.NoCrontab,
+		Format: api.FormatOf(config.Format), Family: api.FamilyOf(config.Family), Account: "root", Privileged: true, Zone: d.source.Host.Zone.String(),
+		StandsIn: !p.user && !d.paths.AnacronInstalled(), Calendars: api.NewCalendars(config.Calendars),
 	}
-	if users {
-		old, err := d.UserCrontab(ctx, who.Name, "")
-		t.Header, t.Text, t.Sum, t.Missing, t.Account, t.Privileged = old.Header, old.Text, old.Sum, old.Missing, who.Name, who.UID == 0
-		return t, err
+	var raw string
+	var err error
+	if p.user {
+		t.Account, t.Privileged = p.who.Name, p.who.UID == 0
+		raw, err = d.paths.ReadCrontab(p.who)
+	} else {
+		raw, err = atomicfile.ReadRegular(p.path, crontab.MaxText)
 	}
-	t.StandsIn = !d.paths.AnacronInstalled()
-	text, err := atomicfile.ReadRegular(at, crontab.MaxText)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		t.Missing, t.Sum = true, spool.NoCrontab
+		t.Missing = true
 		return t, nil
+	case err != nil && !p.user:
+		return t, cli.FileError(p.path, err)
 	case err != nil:
-		return t, cli.FileError(at, err)
+		return t, err
 	}
-	t.Text, t.Sum = []byte(text), spool.Sum(text)
+	body := d.paths.Body(p.path, raw)
+	t.Header, t.Text, t.Sum = []byte(strings.TrimSuffix(raw, body)), []byte(body), spool.Sum(body)
+	t.Entries = entries(t, body)
 	return t, nil
 }
 
+// entries returns the number of entries of a text in the place of a crontab.
+func entries(t api.CrontabText, text string) int {
+	file, _ := crontab.Parse(t.File, text, t.Config(spool.LoadZone))
+	return len(file.Entries)
+}
+
+// notice is shown after a change without a daemon. The next daemon finds the change and
+// keeps it as a revision.
+const notice = "written without the daemon: it counts from the daemon's next start on"
+
 // InstallCrontabFile writes or removes a crontab. If Base is set, the installed text must
 // match it.
-func (d *HostCrontabs) InstallCrontabFile(ctx context.Context, r api.CrontabFileRequest) (api.Installed, error) {
-	now, err := d.CrontabText(ctx, r.File, r.User)
+func (d *Crontabs) InstallCrontabFile(ctx context.Context, r api.CrontabFileRequest) (api.Installed, error) {
+	p, err := d.placeOf(ctx, r.File, r.User)
 	if err != nil {
 		return api.Installed{}, err
 	}
-	if r.Base != "" && now.Sum != r.Base {
-		return api.Installed{}, &api.Error{Kind: api.Conflict, What: now.File + " was changed meanwhile"}
+	quoted := p.path
+	if p.user {
+		quoted = "the crontab of " + p.who.Name
 	}
-	if passed := d.source.Passes(now.File); passed != nil && !r.Gone {
-		return api.Installed{}, &api.Error{Kind: api.Usage, What: "cannot write " + now.File + ": cron would not read it", Why: passed.Why}
+	old, err := d.read(p)
+	switch {
+	case err != nil && (!r.Strict || r.Base != ""):
+		return api.Installed{}, err
+	case r.Base != "" && r.Base != old.Sum:
+		return api.Installed{}, &api.Error{Kind: api.Conflict, What: quoted + " was changed meanwhile"}
+	case r.Gone && old.Missing:
+		return api.Installed{}, &api.Error{Kind: api.NotFound, What: "no crontab for " + cmp.Or(p.who.Name, p.path)}
 	}
-	file, _ := crontab.Parse(now.File, string(r.Text), now.Config(spool.LoadZone))
-	done := api.Installed{User: now.User, File: now.File, Gone: r.Gone, Entries: len(file.Entries), Notice: Notice}
-	if !now.Missing {
-		kept, err := keep(now)
+	if passed := d.source.Passes(p.path); passed != nil && !r.Gone {
+		return api.Installed{}, &api.Error{Kind: api.Usage, What: "cannot write " + p.path + ": cron would not read it", Why: passed.Why}
+	}
+	done := api.Installed{User: p.who.Name, File: p.path, Gone: r.Gone, Entries: old.Entries, Notice: notice}
+	if !r.Gone {
+		done.Entries = entries(old, string(r.Text))
+	}
+	if d.keeps && !old.Missing {
+		kept, err := keep(old)
 		if err != nil {
 			return api.Installed{}, err
 		}
 		done.Notice += "; the previous version is " + kept
 	}
-	return done, d.write(ctx, now, r)
+	return done, d.write(p, r)
+}
+
+func (d *Crontabs) write(p place, r api.CrontabFileRequest) error {
+	text := string(r.Text)
+	switch {
+	case p.user && r.Gone:
+		return spool.Remove(d.paths, p.who)
+	case p.user && d.paths.Header:
+		return spool.Install(d.paths, p.who, spool.Header(cmp.Or(r.Source, p.path), time.Now(), api.Release())+text)
+	case p.user:
+		return spool.Install(d.paths, p.who, text)
+	case r.Gone:
+		return spool.Withdraw(d.paths, p.path)
+	}
+	return spool.Restore(d.paths, p.path, text)
 }
 
 // replacedDir is where previous versions of crontabs are kept that were changed without the
@@ -148,19 +235,8 @@ func keep(t api.CrontabText) (path string, err error) {
 	return path, nil
 }
 
-func (d *HostCrontabs) write(ctx context.Context, now api.CrontabText, r api.CrontabFileRequest) error {
-	switch {
-	case now.User != "":
-		_, err := d.Crontabs.InstallCrontabFile(ctx, api.CrontabFileRequest{User: now.User, Source: now.File, Text: r.Text, Gone: r.Gone})
-		return err
-	case r.Gone:
-		return spool.Withdraw(d.paths, now.File)
-	}
-	return spool.Restore(d.paths, now.File, string(r.Text))
-}
-
 // List finds jobs by name, glob or FILE:LINE. Other references need the daemon.
-func (d *HostCrontabs) List(ctx context.Context, q api.Query) ([]job.Status, error) {
+func (d *Crontabs) List(ctx context.Context, q api.Query) ([]job.Status, error) {
 	version := review.NewVersion(d.scan(ctx).Crontabs...)
 	var found []job.Status
 	for _, ref := range q.Refs {
