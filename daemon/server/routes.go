@@ -75,7 +75,7 @@ func (s *Server) routes() []route {
 		{"POST", "/v1/backfill", operator, call.Expensive, s.actions.Backfill},
 		{"POST", "/v1/backfill/stop", operator, call.Cheap, s.actions.StopBackfill},
 		{"GET", "/v1/state", owner, call.Cheap, s.jobs.ReadState},
-		{"POST", keepState, operator, call.Cheap, s.jobs.WriteState},
+		{"POST", keepState, operator, call.Expensive, s.jobs.WriteState},
 		{"GET", "/v1/emit", owner, call.Expensive, s.actions.Emissions},
 		{"POST", "/v1/emit", owner, call.Cheap, s.actions.Emit},
 		{"POST", giveBeat, owner, call.Cheap, s.beats.Beat},
@@ -142,7 +142,11 @@ func (s *Server) answer(ctx context.Context, c *call.Call, r route) error {
 	if err := call.CheckQuery(c.Query); err != nil {
 		return err
 	}
-	if err := c.Bound(ctx, r.cost, s.queries); err != nil {
+	limit := s.queries
+	if r.path == keepState { // a run must not wait until its user has read a long list
+		limit = s.writes
+	}
+	if err := c.Bound(ctx, r.cost, limit); err != nil {
 		return nil // the caller has disconnected
 	}
 	return r.handle(ctx, c)

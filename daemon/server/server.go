@@ -114,6 +114,7 @@ type Server struct {
 	exists  func(ctx context.Context, user string) bool
 	log     *slog.Logger
 	queries *call.Queries
+	writes  *call.Queries // changes of saved state
 	mux     *http.ServeMux
 	active  sync.WaitGroup // handlers
 
@@ -136,7 +137,7 @@ func New(o Options) *Server {
 	s := &Server{
 		daemon: o.Backend, ring: o.Backend.Ring(), now: o.Now,
 		selfUID: o.SelfUID, account: o.Account, grant: o.Grant, exists: o.Exists, log: o.Log,
-		queries: call.NewQueries(), mux: http.NewServeMux(),
+		queries: call.NewQueries(), writes: call.NewQueries(), mux: http.NewServeMux(),
 	}
 	s.states = jobstate.New(o.Store, o.Backend.View, s.ring)
 	s.find = lookup.New(o.Store, o.Backend.View, s.states)

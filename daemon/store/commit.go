@@ -109,7 +109,7 @@ func (s *Store) Commit(ctx context.Context, b Batch) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := s.Write(ctx, func(*database.Writer) error { return s.write.batch(b) }); err != nil {
+	if err := s.WriteUrgent(ctx, func(*database.Writer) error { return s.write.batch(b) }); err != nil {
 		return fmt.Errorf("write history: %w", err)
 	}
 	return nil

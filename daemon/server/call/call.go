@@ -29,7 +29,7 @@ const (
 	// their own: watch counts the boards, and enter the large crontabs.
 	Cheap Cost = iota
 	// Expensive requests look at many jobs or at much of the history, at least
-	// for some arguments. See Queries.
+	// for some arguments, or write to the disk. See Queries.
 	Expensive
 )
 
@@ -123,7 +123,7 @@ func (c *Call) store() {
 	c.acts = nil
 }
 
-// ReleaseQuery lets other users compute while the caller reads.
+// ReleaseQuery lets other users compute while the caller reads, or the disk writes.
 func (c *Call) ReleaseQuery() { c.slot.release() }
 
 // Answer sends a document. Use AnswerRows for a list without a small limit.

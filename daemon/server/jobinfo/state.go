@@ -89,6 +89,7 @@ func (s *Informer) WriteState(ctx context.Context, c *call.Call) error {
 	if err := c.Owns("change state of", id, user); err != nil {
 		return err
 	}
+	c.ReleaseQuery() // the disk may be slow
 	answer := api.State{V: api.Version, Job: id, Entries: []api.StateEntry{}}
 	if r.Delete {
 		found, err := s.store.DeleteState(ctx, id, user, r.Key)

@@ -25,7 +25,8 @@ type DB struct {
 
 	path    string
 	prepare func(ctx context.Context, w *Writer) error
-	mu      sync.Mutex          // held while writing
+	turn    sync.Mutex          // held by a writer that is not urgent
+	mu      sync.RWMutex        // held while writing; only for reading with turn, so that an urgent writer is next
 	lock    *os.File            // nil: the disk is read-only, and the lock is taken with write
 	write   *Writer             // nil: the disk did not take anything yet
 	blocked error               // why nothing must be written; nil: nothing prevents it

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -95,5 +96,39 @@ func TestCheckFindsDamage(t *testing.T) {
 	defer read.Close()
 	if problems, err := damaged.Check(t.Context()); err == nil && len(problems) == 0 {
 		t.Error("a damaged file was found sound")
+	}
+}
+
+// The loop waits for the running transaction alone, however many writers wait.
+func TestUrgentWriteIsNext(t *testing.T) {
+	db := open(t, t.TempDir())
+	var wg sync.WaitGroup
+	var order []string // appended to in transactions
+	write := func(name string, write func(context.Context, func(*Writer) error) error, during func()) {
+		wg.Go(func() {
+			err := write(t.Context(), func(*Writer) error {
+				order = append(order, name)
+				during()
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	write("running", db.Write, func() {
+		for range 10 {
+			write("waiting", db.Write, func() {})
+			write("waiting", db.WriteUnsynced, func() {})
+		}
+		write("urgent", db.WriteUrgent, func() {})
+		for db.mu.TryRLock() { // until the urgent one waits
+			db.mu.RUnlock()
+			runtime.Gosched()
+		}
+	})
+	wg.Wait()
+	if len(order) != 22 || order[1] != "urgent" {
+		t.Errorf("the order is %q, want the urgent one second", order)
 	}
 }

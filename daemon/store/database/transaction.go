@@ -8,7 +8,7 @@ import (
 )
 
 // writer returns the writer. It opens it now if that failed before, and completes First. The caller
-// holds db.mu.
+// holds db.mu, or has its turn.
 func (db *DB) writer(ctx context.Context) (w *Writer, err error) {
 	if db.write == nil {
 		if db.blocked != nil {
@@ -35,8 +35,29 @@ func (db *DB) writer(ctx context.Context) (w *Writer, err error) {
 // Write calls f in one transaction: nothing of it remains after an error. The error can mean that
 // the disk is full or read-only; a later Write tries again.
 func (db *DB) Write(ctx context.Context, f func(w *Writer) error) error {
+	defer db.takeTurn()()
+	return db.transact(ctx, f)
+}
+
+// WriteUrgent is Write for the commits of the loop: it waits for the running transaction, but not
+// for other writers that wait.
+func (db *DB) WriteUrgent(ctx context.Context, f func(w *Writer) error) error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
+	return db.transact(ctx, f)
+}
+
+// takeTurn waits until a writer that is not urgent may write, and returns what ends that.
+func (db *DB) takeTurn() (end func()) {
+	db.turn.Lock()
+	db.mu.RLock() // it waits while Lock does
+	return func() {
+		db.mu.RUnlock()
+		db.turn.Unlock()
+	}
+}
+
+func (db *DB) transact(ctx context.Context, f func(w *Writer) error) error {
 	w, err := db.writer(ctx)
 	if err != nil {
 		return err
@@ -47,8 +68,7 @@ func (db *DB) Write(ctx context.Context, f func(w *Writer) error) error {
 // WriteUnsynced is Write without waiting for the disk: after a power loss the transaction may be
 // missing. The next Write, which waits, comes after it in the journal.
 func (db *DB) WriteUnsynced(ctx context.Context, f func(w *Writer) error) error {
-	db.mu.Lock()
-	defer db.mu.Unlock()
+	defer db.takeTurn()()
 	w, err := db.writer(ctx)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"regexp"
+	"sync"
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
@@ -37,10 +38,13 @@ type Entry struct {
 }
 
 // Values stores the values of jobs.
-type Values struct{ db *database.DB }
+type Values struct {
+	db *database.DB
+	mu sync.Mutex // held from the check for room until the value is stored
+}
 
 // New returns the values in a history.
-func New(db *database.DB) *Values { return &Values{db} }
+func New(db *database.DB) *Values { return &Values{db: db} }
 
 // SetState stores a value under a key for a user's job. *Error reports a limit.
 func (v *Values) SetState(ctx context.Context, id job.ID, user, key string, value []byte, now time.Time) error {
@@ -52,10 +56,12 @@ func (v *Values) SetState(ctx context.Context, id job.ID, user, key string, valu
 	case value == nil:
 		value = []byte{} // nil is NULL
 	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if err := v.roomForState(ctx, id, user, key, len(value)); err != nil { // before the transaction, for which commits wait
+		return wrap(err)
+	}
 	err := v.db.Write(ctx, func(w *database.Writer) error {
-		if err := v.roomForState(ctx, id, user, key, len(value)); err != nil {
-			return err
-		}
 		n, err := w.Number(id)
 		if err != nil {
 			return err
@@ -70,7 +76,7 @@ func (v *Values) SetState(ctx context.Context, id job.ID, user, key string, valu
 const ofState = " FROM state WHERE job = (SELECT n FROM job WHERE id = ?) AND user = ?"
 
 // roomForState reports whether there is room for a key and its value beside all
-// other keys. The caller writes.
+// other keys.
 func (v *Values) roomForState(ctx context.Context, id job.ID, user, key string, size int) error {
 	var keys, bytes int
 	err := v.db.Row(ctx, "SELECT count(*), coalesce(sum(length(key) + length(value)), 0)"+ofState+" AND key <> ?",
@@ -88,10 +94,14 @@ func (v *Values) roomForState(ctx context.Context, id job.ID, user, key string, 
 	return v.roomForAccount(ctx, id, user, key, size)
 }
 
+// ofAccount counts the keys of a user but one, and their bytes, from an index alone: the values
+// fill up to 64 MiB.
+const ofAccount = `SELECT count(*), coalesce(sum(length(key) + length(value)), 0) FROM state
+	WHERE user = ? AND rowid IS NOT (SELECT rowid` + ofState + " AND key = ?)"
+
 func (v *Values) roomForAccount(ctx context.Context, id job.ID, user, key string, size int) error {
 	var keys, bytes int
-	err := v.db.Row(ctx, `SELECT count(*), coalesce(sum(length(key) + length(value)), 0) FROM state
-		WHERE user = ?2 AND (key <> ?3 OR job IS NOT (SELECT n FROM job WHERE id = ?1))`, id, user, key).Scan(&keys, &bytes)
+	err := v.db.Row(ctx, ofAccount, user, id, user, key).Scan(&keys, &bytes)
 	switch {
 	case err != nil:
 		return err

@@ -3,6 +3,7 @@ package state
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/store/database"
 )
@@ -154,5 +156,42 @@ func TestStateOfAllJobsOfAnAccountIsBounded(t *testing.T) {
 		if e, ok := errors.AsType[*Error](err); ok != (words != "") || ok && !strings.Contains(e.Error(), words) || !ok && err != nil {
 			t.Errorf("%s: %v, want %q", user, err, words)
 		}
+	}
+}
+
+// A commit of runs waits for a transaction, so nothing is counted in one, and no value is read for it.
+func TestRoomIsCheckedBeforeTheTransaction(t *testing.T) {
+	s := open(t, t.TempDir())
+	for i := range stateKeys {
+		if err := s.SetState(t.Context(), "a", "ann", fmt.Sprint("key", i), nil, noon); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused := make(chan error, 1)
+	err := s.db.Write(t.Context(), func(*database.Writer) error {
+		go func() { refused <- s.SetState(t.Context(), "a", "ann", "more", nil, noon) }()
+		select {
+		case err := <-refused:
+			if _, ok := errors.AsType[*Error](err); !ok {
+				t.Errorf("a key too many: %v, want an Error", err)
+			}
+		case <-time.After(hosttest.Patience):
+			t.Error("a key too many is refused only after the running transaction")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plan []string
+	err = s.db.Each(t.Context(), func(rows *sql.Rows) error {
+		var id, parent, unused int
+		var step string
+		err := rows.Scan(&id, &parent, &unused, &step)
+		plan = append(plan, step)
+		return err
+	}, "EXPLAIN QUERY PLAN "+ofAccount, "ann", "a", "ann", "key1")
+	if err != nil || plan[0] != "SEARCH state USING COVERING INDEX state_size (user=?)" {
+		t.Errorf("the keys of a user are counted by %q, error %v", plan, err)
 	}
 }
