@@ -10,11 +10,19 @@ import (
 
 // A starting host reports all its crontabs, most of them unchanged: that must not block writers.
 func TestSaveRevisionOfWhatIsKnownOnlyReads(t *testing.T) {
+	t.Run("the newest", func(t *testing.T) { testOnlyReads(t, "") })
+	t.Run("reported after a newer one", func(t *testing.T) { testOnlyReads(t, "newer") })
+}
+
+func testOnlyReads(t *testing.T, newer string) {
 	s := open(t, t.TempDir())
 	r := Revision{File: "/etc/crontab", User: "root", At: time.Now(), How: Seen, Text: []byte("* * * * * root true\n")}
 	first, err := s.SaveRevision(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if newer != "" {
+		save(t, s, Revision{File: r.File, User: "root", At: r.At, How: Installed, Text: []byte(newer)})
 	}
 	held, release := make(chan struct{}), make(chan struct{})
 	written := make(chan error, 1)

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/cronring/cronring/daemon/store/database"
@@ -55,10 +56,13 @@ const (
 )
 
 // Archive keeps the versions of crontab files.
-type Archive struct{ db *database.DB }
+type Archive struct {
+	db *database.DB
+	mu sync.Mutex // held while a version is compared with the newest ones and stored
+}
 
 // New returns the archive of a history.
-func New(db *database.DB) *Archive { return &Archive{db} }
+func New(db *database.DB) *Archive { return &Archive{db: db} }
 
 // SaveRevision stores a version of a file and returns its number. If the newest version of that
 // file has the same text, it returns that version's number. If that version was only seen a moment
@@ -77,30 +81,35 @@ func (a *Archive) SaveRevision(ctx context.Context, r Revision) (id int64, err e
 	if err != nil {
 		return 0, fmt.Errorf("save revision: %w", err)
 	}
-	err = a.db.Write(ctx, func(w *database.Writer) (err error) {
-		newest, known, err := a.newestRevision(ctx, r.File) // another goroutine may have saved one
-		if err != nil {
-			return err
-		}
-		id = newest.ID
-		same := id != 0 && bytes.Equal(known, sum)
-		if same && newest.isMadeBy(r) {
-			return w.Once(ctx, "UPDATE revision SET how = ?2, by = ?3 WHERE id = ?1", id, r.How, r.By)
-		}
-		if !same && r.How == Seen {
-			if id, err = a.lately(ctx, r, sum); err != nil || id != 0 {
-				return err
-			}
-		}
-		if !same {
-			id, err = putRevision(ctx, w, r, sum, packed)
-		}
-		return err
-	})
-	if err != nil {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if id, err = a.save(ctx, r, sum, packed); err != nil {
 		return 0, fmt.Errorf("save revision: %w", err)
 	}
 	return id, nil
+}
+
+// save reads before the transaction, for which commits of runs wait: all connections that read may be in use.
+func (a *Archive) save(ctx context.Context, r Revision, sum, packed []byte) (id int64, err error) {
+	newest, known, err := a.newestRevision(ctx, r.File) // another goroutine may have saved one
+	same := newest.ID != 0 && bytes.Equal(known, sum)
+	if err != nil || same && !newest.isMadeBy(r) {
+		return newest.ID, err
+	}
+	if !same && r.How == Seen {
+		if id, err = a.lately(ctx, r, sum); err != nil || id != 0 {
+			return id, err
+		}
+	}
+	err = a.db.Write(ctx, func(w *database.Writer) (err error) {
+		if same {
+			id = newest.ID
+			return w.Once(ctx, "UPDATE revision SET how = ?2, by = ?3 WHERE id = ?1", id, r.How, r.By)
+		}
+		id, err = putRevision(ctx, w, r, sum, packed)
+		return err
+	})
+	return id, err
 }
 
 // sumOf returns the checksum of a text; nil if the file does not exist.
