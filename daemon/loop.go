@@ -377,11 +377,11 @@ func (d *shared) chunk(c job.Chunk) {
 func (d *shared) statusLine() string {
 	v := d.view.Load()
 	running := 0
-	for _, r := range v.Runs() {
+	v.EachRun(func(r *job.Run) {
 		if r.State == job.RunRunning {
 			running++
 		}
-	}
+	})
 	line := fmt.Sprintf("%d jobs, %d running", v.Len(), running)
 	if n := len(backend{d}.Health().Problems); n > 0 {
 		line += fmt.Sprintf(", %d problems: see cronring status", n)

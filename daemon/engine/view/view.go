@@ -194,6 +194,16 @@ func (v *View) EachRun(f func(r *job.Run)) {
 	}
 }
 
+// Run returns a live run. ok is false if there is no live run of that number.
+func (v *View) Run(id job.RunID) (r job.Run, ok bool) {
+	for _, r := range v.live { // a map for each view would take longer than most views live
+		if r.ID == id {
+			return *r, true
+		}
+	}
+	return r, false
+}
+
 // Runs returns all live runs, oldest first: running, about to start, queued, or waiting
 // for a retry.
 func (v *View) Runs() []job.Run {

@@ -3,7 +3,6 @@ package actions
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
@@ -32,19 +31,20 @@ func (s *Actor) begin(ctx context.Context, c *call.Call, wait bool, start func()
 // await returns runs as they are after their last attempt. events must have been subscribed to
 // before the request.
 func (s *Actor) await(ctx context.Context, c *call.Call, events <-chan api.Event, runs []job.Run) ([]job.Run, error) {
-	left := len(runs)
-	settled := make([]bool, len(runs))
-	for left > 0 {
+	pending := map[string][]int{} // numbers in runs, by invocation
+	for i := range runs {
+		pending[runs[i].Invocation] = append(pending[runs[i].Invocation], i)
+	}
+	for len(pending) > 0 {
 		e, ok := <-events
 		if !ok {
 			return nil, stoppedWaiting(ctx)
 		}
-		for i := range runs {
-			if settled[i] || !concerns(e, runs[i]) || s.goesOn(runs[i]) {
-				continue
+		for invocation := range s.over(e, pending) {
+			for _, i := range pending[invocation] {
+				runs[i] = s.lastAttempt(ctx, c, e, runs[i])
 			}
-			runs[i], settled[i] = s.lastAttempt(ctx, c, e, runs[i]), true
-			left--
+			delete(pending, invocation)
 		}
 	}
 	return runs, nil
@@ -60,18 +60,22 @@ func stoppedWaiting(ctx context.Context) error {
 	}
 }
 
-// concerns reports whether an event can be the end of a run: its record, or a gap that may hide
-// one.
-func concerns(e api.Event, r job.Run) bool {
-	if e.Gap != nil {
-		return true
+// over returns the pending invocations without a live attempt that an event can be the end of: that of
+// its record, or all after a gap, which may hide their records.
+func (s *Actor) over(e api.Event, pending map[string][]int) map[string]bool {
+	over := map[string]bool{}
+	switch {
+	case e.Gap != nil:
+		for invocation := range pending {
+			over[invocation] = true
+		}
+	case e.Record != nil && e.Record.Run != nil && !e.Record.Run.State.Live() && pending[e.Record.Run.Invocation] != nil:
+		over[e.Record.Run.Invocation] = true
 	}
-	return e.Record != nil && e.Record.Run != nil && !e.Record.Run.State.Live() && e.Record.Run.Invocation == r.Invocation
-}
-
-// goesOn reports whether an attempt at a run is live.
-func (s *Actor) goesOn(r job.Run) bool {
-	return slices.ContainsFunc(s.daemon.View().Runs(), func(other job.Run) bool { return other.Invocation == r.Invocation })
+	if len(over) > 0 {
+		s.daemon.View().EachRun(func(r *job.Run) { delete(over, r.Invocation) })
+	}
+	return over
 }
 
 // lastAttempt returns the newest attempt at a run without live attempts. The event can be older:

@@ -13,7 +13,6 @@ import (
 	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
-	"github.com/cronring/cronring/daemon/server/lookup"
 	"github.com/cronring/cronring/daemon/spawn/proc"
 )
 
@@ -49,7 +48,7 @@ func (b *Receiver) Beat(ctx context.Context, c *call.Call) error {
 	if err != nil {
 		return err
 	}
-	run, ok := lookup.LiveRun(c.View, r.Run)
+	run, ok := c.View.Run(r.Run)
 	if ok && c.Peer.Sees(run.User) && run.State == job.RunDecided { // its process is not known yet, and its period has not begun
 		return c.Answer(api.Beaten{V: api.Version, Run: run.ID})
 	}

@@ -8,7 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/daemon/server/lookup"
 	"github.com/cronring/cronring/daemon/spawn/proc"
 )
 
@@ -62,7 +61,7 @@ func (b *Receiver) forward(ctx context.Context, s *socket, pid int) {
 	if view == nil {
 		return
 	}
-	run, ok := lookup.LiveRun(view, s.run)
+	run, ok := view.Run(s.run)
 	if !ok || run.State != job.RunRunning || !proc.IsOf(pid, run.PID) {
 		return
 	}

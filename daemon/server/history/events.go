@@ -61,7 +61,7 @@ func (s *Reader) printers(ctx context.Context, p call.Peer) func(job.RunID) bool
 		if ok {
 			return sees
 		}
-		r, ok := lookup.LiveRun(s.daemon.View(), id)
+		r, ok := s.daemon.View().Run(id)
 		if !ok { // it has just ended
 			var err error
 			if r, ok, err = s.store.Run(ctx, id); err != nil || !ok {

@@ -8,7 +8,6 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
-	"github.com/cronring/cronring/daemon/server/lookup"
 )
 
 // Output sends what a run wrote; with follow=true it continues until the run has ended, and sends
@@ -74,7 +73,7 @@ func (s *Reader) follow(ctx context.Context, c *call.Call, st *stream, id job.Ru
 }
 
 func (s *Reader) isLive(id job.RunID) bool {
-	_, live := lookup.LiveRun(s.daemon.View(), id)
+	_, live := s.daemon.View().Run(id)
 	return live
 }
 

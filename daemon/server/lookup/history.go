@@ -10,7 +10,6 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
-	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/store"
@@ -198,7 +197,7 @@ func noSuchRun(verb, text string, id job.ID, have int) *api.Error {
 
 // Numbered returns the run of that number, as it is now.
 func (s *Searcher) Numbered(ctx context.Context, c *call.Call, verb string, id job.RunID) (job.Run, error) {
-	r, ok := LiveRun(s.view(), id)
+	r, ok := s.view().Run(id)
 	if !ok {
 		var err error
 		if r, ok, err = s.store.Run(ctx, id); err != nil {
@@ -219,13 +218,4 @@ func (s *Searcher) Numbered(ctx context.Context, c *call.Call, verb string, id j
 		}
 	}
 	return r, nil
-}
-
-func LiveRun(v *view.View, id job.RunID) (job.Run, bool) {
-	runs := v.Runs()
-	i := slices.IndexFunc(runs, func(r job.Run) bool { return r.ID == id })
-	if i < 0 {
-		return job.Run{}, false
-	}
-	return runs[i], true
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/hub"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/daemon/server/lookup"
 	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/daemon/store"
 	"github.com/cronring/cronring/daemon/store/prune"
@@ -315,7 +314,7 @@ func (w *World) Follow(ctx context.Context, id job.RunID) ([]job.Chunk, <-chan a
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	events := w.Subscribe(ctx)
-	if _, live := lookup.LiveRun(w.View(), id); !live {
+	if _, live := w.View().Run(id); !live {
 		return nil, events
 	}
 	return slices.Clip(w.Chunks[id]), events

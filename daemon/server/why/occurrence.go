@@ -204,7 +204,7 @@ func (x *Explainer) addRun(c *call.Call, ev *evidence) {
 		return
 	}
 	r := *ev.record.Run
-	if live, ok := lookup.LiveRun(c.View, r.ID); ok {
+	if live, ok := c.View.Run(r.ID); ok {
 		r = live
 	}
 	ev.run = &r
