@@ -245,7 +245,7 @@ func (w *world) walkOn(s *Server, uid uint32, method, path string, q walked) (in
 	if q.streams {
 		awaitSubscriber(w.t, w, done)
 		w.End(3, 0)
-		w.Publish(api.Event{Chunk: &job.Chunk{Run: 3, Job: "ann-job", Data: []byte("ann-secret")}})
+		w.Publish(api.Event{Chunk: &job.Chunk{Run: 3, Job: "ann-job", User: "ann", Data: []byte("ann-secret")}})
 		w.Publish(api.Event{Notice: &job.Notice{Job: "ann-job", User: "ann", Text: "ann-secret"}})
 		w.Close()
 	}

@@ -2,10 +2,13 @@ package server
 
 import (
 	"context"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/budget"
@@ -164,5 +167,71 @@ func TestKindsHaveExitCodes(t *testing.T) {
 	}
 	if want := []int{1, 2, 3, 4, 5, 6}; !slices.Equal(got, want) {
 		t.Errorf("exit codes %v, want %v", got, want)
+	}
+}
+
+// Streams cost work for each event, so a user can have only some, and others still get theirs.
+func TestStreamsAreLimited(t *testing.T) {
+	const most = 64
+	synctest.Test(t, func(t *testing.T) {
+		w := annsWorld(t)
+		s := w.server()
+		follow := func(uid uint32, target string) (*httptest.ResponseRecorder, context.CancelFunc) {
+			ctx, leave := context.WithCancel(call.WithPeer(t.Context(), func() call.Peer {
+				name, _ := users.Name(uid)
+				return call.Peer{UID: uid, Name: name, Admin: s.keeps(uid)}
+			}, func() int { return 0 }))
+			answer := httptest.NewRecorder()
+			go s.ServeHTTP(answer, httptest.NewRequest("GET", target, nil).WithContext(ctx))
+			synctest.Wait()
+			return answer, leave
+		}
+		var leaveAll []context.CancelFunc
+		open := func(uid uint32, target string) (n int) {
+			for range most {
+				if answer, leave := follow(uid, target); answer.Code == http.StatusOK {
+					leaveAll = append(leaveAll, leave)
+					n++
+				} else if text := answer.Body.String(); answer.Code != http.StatusConflict || !strings.Contains(text, "cannot follow another stream") {
+					t.Fatalf("status %d, %s", answer.Code, text)
+				} else {
+					leave()
+				}
+			}
+			return n
+		}
+		if n := open(annUID, "/v1/events"); n != most/2 {
+			t.Errorf("ann alone has %d streams, want %d", n, most/2)
+		}
+		if n := open(annUID, "/v1/output?run=3&follow=true"); n != 0 {
+			t.Errorf("ann follows output %d times more, want 0", n)
+		}
+		if n := open(bobUID, "/v1/events"); n != most/4 {
+			t.Errorf("beside ann, bob has %d streams, want %d", n, most/4)
+		}
+		if n := open(0, "/v1/events"); n != most {
+			t.Errorf("root has %d streams, want %d", n, most)
+		}
+		for _, leave := range leaveAll {
+			leave()
+		}
+		synctest.Wait()
+		if n := open(annUID, "/v1/output?run=3&follow=true"); n != most/2 {
+			t.Errorf("after all streams were closed, ann has %d, want %d", n, most/2)
+		}
+		w.Close()
+		synctest.Wait()
+	})
+}
+
+// Each event is compared with all patterns of a stream.
+func TestPatternsOfAStreamAreLimited(t *testing.T) {
+	w := annsWorld(t)
+	for n, want := range map[int]int{20: http.StatusOK, 21: http.StatusBadRequest} {
+		query := strings.Repeat("job=ann-*&", n) + strings.Repeat("job=ann-job&", 100)
+		status, text := w.walk(annUID, "GET", "/v1/events", walked{query: query, endless: true})
+		if status != want {
+			t.Errorf("%d patterns: status %d, %s; want %d", n, status, text, want)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/cronring/cronring/daemon/api"
@@ -16,14 +17,27 @@ func (s *Reader) Events(ctx context.Context, c *call.Call) error {
 	if err != nil {
 		return err
 	}
+	leave, err := s.join(c)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	events := s.daemon.Subscribe(ctx)
-	prints := s.printers(ctx, c.Peer)
 	c.End()
-	newStream(c).relay(events, func(e api.Event) (send, done bool) {
-		return e.Gap != nil || wanted(jobOf(e)) && s.maySee(c.Peer, e, prints), false
-	})
+	newStream(c).relay(events, s.choose(c.Peer, wanted))
 	return nil
 }
+
+// choose returns a function that selects events for a stream. It compares the jobs of events with
+// patterns only if the peer may see the events.
+func (s *Reader) choose(p call.Peer, wanted func(job.ID) bool) func(e api.Event) (send, done bool) {
+	return func(e api.Event) (send, done bool) {
+		return e.Gap != nil || s.maySee(p, e) && wanted(jobOf(e)), false
+	}
+}
+
+// mostPatterns is how many patterns one stream compares each event with.
+const mostPatterns = 20
 
 // wanted returns which jobs a stream is about. Names and globs also select jobs that are loaded
 // later; the other forms mean the current jobs.
@@ -45,39 +59,18 @@ func (s *Reader) wanted(ctx context.Context, c *call.Call) (func(job.ID) bool, e
 		if r, err := lookup.ParseJobRef(text); err == nil && r.Glob {
 			globs = append(globs, r)
 		}
+		if len(globs) > mostPatterns {
+			return nil, call.BadRequest("cannot follow so many patterns", fmt.Sprintf("at most %d are accepted", mostPatterns))
+		}
 	}
 	return func(id job.ID) bool {
 		return now[id] || slices.ContainsFunc(globs, func(r lookup.JobRef) bool { return id.Matches(r.Text) })
 	}, nil
 }
 
-// printers returns a function that reports whether the peer may see the output of a run. It checks
-// the run and not its job: the name may belong to another user by now.
-func (s *Reader) printers(ctx context.Context, p call.Peer) func(job.RunID) bool {
-	const most = 1000
-	known := map[job.RunID]bool{}
-	return func(id job.RunID) bool {
-		sees, ok := known[id]
-		if ok {
-			return sees
-		}
-		r, ok := s.daemon.View().Run(id)
-		if !ok { // it has just ended
-			var err error
-			if r, ok, err = s.store.Run(ctx, id); err != nil || !ok {
-				return false
-			}
-		}
-		if len(known) >= most {
-			clear(known)
-		}
-		known[id] = p.MayOf(call.View, s.daemon.View(), r.Job, r.User)
-		return known[id]
-	}
-}
-
-// maySee reports whether the peer may see an event. All users may see events of the daemon itself.
-func (s *Reader) maySee(p call.Peer, e api.Event, prints func(job.RunID) bool) bool {
+// maySee reports whether the peer may see an event. All users may see events of the daemon itself. It
+// checks the user of a run and not of its job: the name may belong to another user by now.
+func (s *Reader) maySee(p call.Peer, e api.Event) bool {
 	if p.Admin {
 		return true
 	}
@@ -93,7 +86,7 @@ func (s *Reader) maySee(p call.Peer, e api.Event, prints func(job.RunID) bool) b
 		return sees(e.Record.Backfill.User)
 	}
 	if e.Chunk != nil {
-		return prints(e.Chunk.Run)
+		return sees(e.Chunk.User)
 	}
 	if e.Notice != nil {
 		return sees(e.Notice.User)

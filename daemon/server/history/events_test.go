@@ -40,7 +40,7 @@ func TestOutputIsHeardByTheRunsAccountAlone(t *testing.T) {
 	}
 	load("#@ name=ann-job\n0 0 1 1 * bob true\n")
 	s := &Reader{daemon: present{view: x.View()}}
-	e := api.Event{Chunk: &job.Chunk{Run: runs[0].ID, Job: "ann-job", Stream: job.Stdout, Data: []byte("ann-secret-output")}}
+	e := api.Event{Chunk: &job.Chunk{Run: runs[0].ID, Job: "ann-job", User: runs[0].User, Stream: job.Stdout, Data: []byte("ann-secret-output")}}
 	for _, test := range []struct {
 		who   call.Peer
 		hears bool
@@ -49,8 +49,28 @@ func TestOutputIsHeardByTheRunsAccountAlone(t *testing.T) {
 		{call.Peer{UID: 20001, Name: "ann"}, true},
 		{call.Peer{UID: 0, Name: "root", Admin: true}, true},
 	} {
-		if got := s.maySee(test.who, e, s.printers(t.Context(), test.who)); got != test.hears {
+		if got := s.maySee(test.who, e); got != test.hears {
 			t.Errorf("%s hears the output of ann's run: %t, want %t", test.who, got, test.hears)
+		}
+	}
+}
+
+// A stream does little work for the events of others, however many patterns it has.
+func TestEventsOfOthersAreComparedWithNoPattern(t *testing.T) {
+	s := &Reader{daemon: present{view: engine.New(engine.State{}).View()}}
+	compared := 0
+	choose := s.choose(call.Peer{UID: 20002, Name: "bob"}, func(job.ID) bool { compared++; return true })
+	for user, want := range map[string]bool{"ann": false, "bob": true} {
+		for _, e := range []api.Event{
+			{Record: &job.Record{Kind: job.Ended, Job: "a", Run: &job.Run{Job: "a", User: user}}},
+			{Record: &job.Record{Kind: job.Decided, Job: "a", User: user}},
+			{Chunk: &job.Chunk{Run: 7, Job: "a", User: user}},
+			{Notice: &job.Notice{Job: "a", User: user}},
+		} {
+			compared = 0
+			if sent, _ := choose(e); sent != want || compared > 0 != want {
+				t.Errorf("bob hears %+v of %s: %t, after %d comparisons; want %t", e, user, sent, compared, want)
+			}
 		}
 	}
 }

@@ -32,6 +32,13 @@ func (s *Reader) Output(ctx context.Context, c *call.Call) error {
 			return fmt.Errorf("read output: %w", err)
 		}
 	}
+	if follow && live {
+		leave, err := s.join(c)
+		if err != nil {
+			return err
+		}
+		defer leave()
+	}
 	chunks = q.of(chunks)
 	c.ReleaseQuery()
 	st := newStream(c)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/budget"
 	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/lookup"
@@ -28,7 +29,6 @@ type Daemon interface {
 
 // Store is the history, as far as this package reads it directly.
 type Store interface {
-	Run(ctx context.Context, id job.RunID) (job.Run, bool, error)
 	Output(ctx context.Context, id job.RunID) ([]job.Chunk, error)
 	Actions(ctx context.Context, f audit.Filter) ([]job.Action, error)
 	Failures(ctx context.Context, of statistics.FailuresOf, f func(*statistics.Failures)) (runs int, older bool, err error)
@@ -36,13 +36,14 @@ type Store interface {
 
 // Reader reads runs and events for users.
 type Reader struct {
-	daemon Daemon
-	store  Store
-	ring   members.Ring
-	find   *lookup.Searcher
+	daemon  Daemon
+	store   Store
+	ring    members.Ring
+	find    *lookup.Searcher
+	streams *budget.Budget
 }
 
 // New returns a reader.
 func New(d Daemon, s Store, ring members.Ring, find *lookup.Searcher) *Reader {
-	return &Reader{d, s, ring, find}
+	return &Reader{d, s, ring, find, budget.New(mostStreams, 0)}
 }

@@ -17,6 +17,24 @@ type stream struct {
 	control *http.ResponseController
 }
 
+// mostStreams is the maximum number of streams without an end of all users who are not admins. A user
+// can have as many as are left.
+const mostStreams = 64
+
+// join counts a stream without an end, until leave is called.
+func (s *Reader) join(c *call.Call) (leave func(), err error) {
+	if c.Peer.Admin {
+		return func() {}, nil
+	}
+	if !s.streams.Take(c.Peer.Share(), 1) {
+		return nil, &api.Error{
+			Kind: api.Conflict, What: "cannot follow another stream of events or output",
+			Why: "this user, or all users together, have reached the maximum", Fix: "close some, such as cronring report events and logs -f",
+		}
+	}
+	return func() { s.streams.Return(c.Peer.Share(), 1) }, nil
+}
+
 // newStream begins an answer without an end. After its header the caller misses no event.
 func newStream(c *call.Call) *stream {
 	c.Patient()
