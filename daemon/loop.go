@@ -85,6 +85,8 @@ type shared struct {
 	memory     *budget.Budget  // for what runs print, until it is in the history and in its mail
 	mailer     *runmail.Mailer // nil: no mail is sent
 	notices    *notify.Notifier
+	compared   *budget.Budget       // durations that wait for a comparison with the history
+	comparing  sync.Mutex           // held during one
 	sessions   *pamsession.Sessions // nil: jobs run without
 	groups     *groups.Groups
 	boot       string

@@ -80,11 +80,7 @@ func (d *shared) openNotices() {
 // end of the output of its run.
 func (d *shared) notify(n job.Notice, ended []spawn.Ended) {
 	if n.On == job.OnOdd {
-		d.background.Go(func() {
-			if d.isOdd(&n) {
-				d.send(n, "")
-			}
-		})
+		d.startComparison(n)
 		return
 	}
 	if n.Ping != "" {
@@ -92,6 +88,26 @@ func (d *shared) notify(n job.Notice, ended []spawn.Ended) {
 		return
 	}
 	d.send(n, endOfOutput(n.Run, ended))
+}
+
+// mostComparisons is the maximum number of durations of all users that wait for a comparison.
+const mostComparisons = 512
+
+// startComparison sends a notification if the duration of its run is unusual. There is one comparison
+// at a time, because each reads many runs.
+func (d *shared) startComparison(n job.Notice) {
+	if !d.compared.Take(n.User, 1) {
+		d.log.Warn("a duration is not compared with the history: too many runs of this user end at a time", "job", n.Job, "user", n.User)
+		return
+	}
+	d.background.Go(func() {
+		defer d.compared.Return(n.User, 1)
+		d.comparing.Lock()
+		defer d.comparing.Unlock()
+		if d.isOdd(&n) {
+			d.send(n, "")
+		}
+	})
 }
 
 // isOdd reports whether the duration of a run is unusual, and adds the numbers to its notification.

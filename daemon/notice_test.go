@@ -3,10 +3,15 @@ package daemon
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"runtime"
 	"testing"
 
+	"github.com/cronring/cronring/daemon/budget"
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/notify"
+	"github.com/cronring/cronring/daemon/store"
 )
 
 // The recipients of a notification can depend on its job: mailto= and MAILTO.
@@ -21,5 +26,33 @@ func TestNotificationsAreNotMailedBeforeTheJobsAreLoaded(t *testing.T) {
 	close(d.loaded)
 	if err := d.mailNotice(t.Context(), &notify.Channel{}, &notify.Message{}); errors.Is(err, notify.ErrNotNow) {
 		t.Errorf("after that: got %v, want that there is no mailer", err)
+	}
+}
+
+// A user can have any number of short runs with notify-on=odd.
+func TestComparisonsOfDurationsAreLimited(t *testing.T) {
+	history, err := store.Open(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer history.Close()
+	d := &shared{history: history, log: slog.New(slog.DiscardHandler), compared: budget.New(mostComparisons, mostComparisons)}
+	before := runtime.NumGoroutine()
+	d.comparing.Lock()
+	for range 10 * mostComparisons {
+		d.notify(job.Notice{On: job.OnOdd, Job: "a", User: "ann", Run: &job.Run{ID: 7}}, nil)
+	}
+	if n := runtime.NumGoroutine() - before; n > mostComparisons/2 {
+		t.Errorf("%d goroutines compare durations of one user, want %d at most", n, mostComparisons/2)
+	}
+	for _, user := range []string{"bob", "root"} {
+		if !d.compared.Fits(user, 1) {
+			t.Errorf("ann leaves no comparison for %s", user)
+		}
+	}
+	d.comparing.Unlock()
+	d.background.Wait()
+	if n := d.compared.Held("ann"); n != 0 {
+		t.Errorf("%d comparisons are held when all are over, want 0", n)
 	}
 }

@@ -32,6 +32,7 @@ func openShared(o *Options, service *manager.Manager) (d *shared, err error) {
 	d = &shared{
 		options: *o, manager: service, boot: bootID(),
 		memory:     budget.New(spawn.UserMemory, spawn.RootMemory),
+		compared:   budget.New(mostComparisons, mostComparisons),
 		loopClient: loopClient{requests: make(chan request, 64), rereads: make(chan chan<- error), arrivals: make(chan event.Files)},
 		pruneNow:   make(chan struct{}, 1),
 		loaded:     make(chan struct{}),
