@@ -121,9 +121,11 @@ func patient(t testing.TB) context.Context {
 
 func (w *world) server() *Server { return w.serverOf(w) }
 
-func (w *world) serverOf(s Store) *Server {
+func (w *world) serverOf(s Store) *Server { return w.serverWith(w, s) }
+
+func (w *world) serverWith(b Backend, s Store) *Server {
 	return New(Options{
-		Backend: w, Store: s, Now: w.Now,
+		Backend: b, Store: s, Now: w.Now,
 		SelfUID: selfUID, Account: users.Name, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		Crontabs: w.crontabs, Grant: w.grant, Exists: func(_ context.Context, user string) bool { return user != "nosuch" },
 	})

@@ -126,6 +126,19 @@ func (c *Call) store() {
 // ReleaseQuery lets other users compute while the caller reads, or the disk writes.
 func (c *Call) ReleaseQuery() { c.slot.release() }
 
+// Await calls a function that waits for something, such as the loop. Until it returns, other users
+// compute, and only the caller's own expensive requests wait.
+func (c *Call) Await(ctx context.Context, wait func() error) error {
+	if c.slot == nil || !c.slot.computing { // it is not limited, or within another Await
+		return wait()
+	}
+	c.slot.release()
+	if err := wait(); err != nil {
+		return err
+	}
+	return c.slot.compute(ctx)
+}
+
 // Answer sends a document. Use AnswerRows for a list without a small limit.
 func (c *Call) Answer(document any) error {
 	text, err := json.Marshal(document)

@@ -31,10 +31,14 @@ func (s *Informer) Environment(ctx context.Context, c *call.Call) error {
 	if due.IsZero() {
 		due = c.Now
 	}
-	c.End() // Plan can wait for a directory service
-	answer, err := s.daemon.Plan(ctx, effect.Start{Job: j, Entry: e, Run: job.Run{
+	start := effect.Start{Job: j, Entry: e, Run: job.Run{
 		Job: j.ID, Due: due, Attempt: 1, Trigger: triggerOf(e), User: j.User, Invocation: job.Invocation(j.ID, due, 0, 0),
-	}})
+	}}
+	var answer api.Environment
+	err = c.Await(ctx, func() (err error) { // for a directory service, or for a process that reads a file
+		answer, err = s.daemon.Plan(ctx, start)
+		return err
+	})
 	if unknown, ok := errors.AsType[*account.UnknownError](err); ok {
 		return &api.Error{
 			Kind: api.Conflict, What: "cannot show the environment of " + display.Quote(string(j.ID)) + ": its user does not exist",
