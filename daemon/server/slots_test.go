@@ -43,7 +43,10 @@ func (w *world) begin(s *Server, uid uint32, method, path string, q walked) <-ch
 // request waits, so that a user has only one such process.
 func TestWaitingRequestsLetOthersCompute(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2)) // then one request computes at a time
-	for _, name := range []string{"GET /v1/env"} {
+	for _, name := range []string{
+		"POST /v1/run", "POST /v1/stop", "POST /v1/pause", "POST /v1/ack", "POST /v1/retry", "POST /v1/redrive", "POST /v1/drop", "POST /v1/backfill",
+		"GET /v1/env",
+	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := &slowWorld{annsWorld(t), make(chan struct{})}

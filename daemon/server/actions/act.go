@@ -224,23 +224,34 @@ func (s *Actor) targets(ctx context.Context, c *call.Call, verb string, refs []s
 }
 
 // each sends an event to the engine for each job. A refusal for one job does not affect the others;
-// the first refusal is the error.
-func (s *Actor) each(ctx context.Context, c *call.Call, verb string, jobs []job.ID, event func(job.ID) event.Event) ([]job.Run, error) {
+// the first refusal is the error. Other users may compute from the first event to the last answer: if
+// the caller waited for its turn after each, other users could delay it as often as it names jobs.
+func (s *Actor) each(ctx context.Context, c *call.Call, verb string, jobs []job.ID, eventOf func(job.ID) event.Event) ([]job.Run, error) {
+	events := make([]event.Event, len(jobs))
+	for k, id := range jobs {
+		events[k] = eventOf(id)
+	}
 	var done []string
 	var first *api.Error
 	runs := []job.Run{}
-	for _, id := range jobs {
-		a, err := s.ask(ctx, c, event(id))
-		if err != nil {
-			return nil, err
+	err := c.Await(ctx, func() error {
+		for k, id := range jobs {
+			a, err := s.ask(ctx, c, events[k])
+			if err != nil {
+				return err
+			}
+			switch {
+			case a.Err == nil:
+				done = append(done, string(id))
+				runs = append(runs, a.Runs...)
+			case first == nil:
+				first = refused(verb, string(id), a.Err)
+			}
 		}
-		switch {
-		case a.Err == nil:
-			done = append(done, string(id))
-			runs = append(runs, a.Runs...)
-		case first == nil:
-			first = refused(verb, string(id), a.Err)
-		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	if first != nil && len(done) > 0 {
 		first.Why += "; done for " + job.CutText(strings.Join(done, ", "))

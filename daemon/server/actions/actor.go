@@ -55,19 +55,22 @@ const askTimeout = 10 * time.Second
 
 // ask hands an event to the loop and waits for the answer, but not for long:
 // the loop does nothing slow, so that something is wrong. What it did goes to the audit log.
-func (s *Actor) ask(ctx context.Context, c *call.Call, e event.Event) (effect.Answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	a, err := s.daemon.Ask(ctx, e)
-	if errors.Is(err, context.DeadlineExceeded) {
-		return a, &api.Error{
-			Kind: api.Internal, What: "the daemon did not take the request",
-			Why: "it answered nothing for " + askTimeout.String() + "; whether it will still act on it is not known",
-			Fix: "cronring status",
+func (s *Actor) ask(ctx context.Context, c *call.Call, e event.Event) (a effect.Answer, err error) {
+	err = c.Await(ctx, func() (err error) {
+		ctx, cancel := context.WithTimeout(ctx, askTimeout)
+		defer cancel()
+		a, err = s.daemon.Ask(ctx, e)
+		if errors.Is(err, context.DeadlineExceeded) {
+			return &api.Error{
+				Kind: api.Internal, What: "the daemon did not take the request",
+				Why: "it answered nothing for " + askTimeout.String() + "; whether it will still act on it is not known",
+				Fix: "cronring status",
+			}
 		}
-	}
-	if err == nil && a.Err == nil {
-		note(c, e, a)
-	}
+		if err == nil && a.Err == nil {
+			note(c, e, a)
+		}
+		return err
+	})
 	return a, err
 }

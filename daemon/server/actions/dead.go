@@ -74,32 +74,35 @@ func (s *Actor) Drop(ctx context.Context, c *call.Call) error {
 }
 
 // eachDeadLetter sends an event to the engine for each dead letter. A refusal for one does not affect the
-// others; the first refusal is the error.
+// others; the first refusal is the error. Other users may compute as in each.
 func (s *Actor) eachDeadLetter(ctx context.Context, c *call.Call, verb string, letters []api.DeadLetter, event func(api.DeadLetter) (event.Event, error), done func(api.DeadLetter, effect.Answer)) error {
 	var first *api.Error
 	count := 0
-	for _, l := range letters {
-		e, err := event(l)
-		if err != nil {
-			return fmt.Errorf("read history: %w", err)
-		}
-		a, err := s.ask(ctx, c, e)
-		if err != nil {
-			return err
-		}
-		switch {
-		case a.Err == nil:
-			done(l, a)
-			count++
-		case first == nil:
-			first = refused(verb, "run "+l.Run.ID.String(), a.Err)
-			if first.Fix = "cronring dead list"; verb == "retry" {
-				first.Fix = "cronring history " + display.Quote(string(l.Run.Job))
+	err := c.Await(ctx, func() error {
+		for _, l := range letters {
+			e, err := event(l)
+			if err != nil {
+				return fmt.Errorf("read history: %w", err)
+			}
+			a, err := s.ask(ctx, c, e)
+			if err != nil {
+				return err
+			}
+			switch {
+			case a.Err == nil:
+				done(l, a)
+				count++
+			case first == nil:
+				first = refused(verb, "run "+l.Run.ID.String(), a.Err)
+				if first.Fix = "cronring dead list"; verb == "retry" {
+					first.Fix = "cronring history " + display.Quote(string(l.Run.Job))
+				}
 			}
 		}
-	}
-	if first == nil {
 		return nil
+	})
+	if err != nil || first == nil {
+		return err
 	}
 	if count > 0 {
 		first.Why += fmt.Sprintf("; done for %d of %d", count, len(letters))
