@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime"
 	"sync"
 	"time"
 
@@ -134,10 +135,11 @@ type Server struct {
 
 // New makes a server; Serve lets it answer.
 func New(o Options) *Server {
+	places := max(1, runtime.GOMAXPROCS(0)/2) // so that the loop always finds a processor
 	s := &Server{
 		daemon: o.Backend, ring: o.Backend.Ring(), now: o.Now,
 		selfUID: o.SelfUID, account: o.Account, grant: o.Grant, exists: o.Exists, log: o.Log,
-		queries: call.NewQueries(), writes: call.NewQueries(), mux: http.NewServeMux(),
+		queries: call.NewQueries(places), writes: call.NewQueries(places), mux: http.NewServeMux(),
 	}
 	s.states = jobstate.New(o.Store, o.Backend.View, s.ring)
 	s.find = lookup.New(o.Store, o.Backend.View, s.states)

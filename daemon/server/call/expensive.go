@@ -2,16 +2,14 @@ package call
 
 import (
 	"context"
-	"runtime"
 	"sync"
 )
 
 // Queries limits each non-admin user to one expensive query at a
 // time: from its computation until the caller has received the answer. This
-// bounds the memory that a user can make the daemon hold. Of all non-admin
-// users together, at most as many queries compute at a time as half of the
-// processors, so that the loop always finds one. A caller that reads its answer
-// slowly does not compute, so no user waits for another user's slow reader.
+// bounds the memory that a user can make the daemon hold. It also limits how
+// many queries of all non-admin users compute at a time. A caller that reads its
+// answer slowly does not compute, so no user waits for another user's slow reader.
 // Admins are not limited.
 type Queries struct {
 	computing chan struct{} // one element for each query that computes
@@ -26,11 +24,9 @@ type userQuery struct {
 	queries int           // that have the slot or wait for it
 }
 
-func NewQueries() *Queries {
-	return &Queries{
-		computing: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
-		users:     map[uint32]*userQuery{},
-	}
+// NewQueries returns a Queries of which at most some compute at a time.
+func NewQueries(computing int) *Queries {
+	return &Queries{computing: make(chan struct{}, computing), users: map[uint32]*userQuery{}}
 }
 
 // slot is held by an expensive query. The nil slot belongs to a query without a limit.
@@ -38,6 +34,13 @@ type slot struct {
 	all       *Queries
 	key       uint32 // see Peer.LimitKey
 	computing bool
+}
+
+// Enter waits until the caller may start an expensive query, and returns the function that ends it. After
+// an error, which is that of ctx, that does nothing.
+func (q *Queries) Enter(ctx context.Context, p Peer) (leave func(), err error) {
+	s, err := q.take(ctx, p)
+	return s.end, err
 }
 
 // take waits until the caller may start an expensive query. end releases the slot. The error is

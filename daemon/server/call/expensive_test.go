@@ -30,7 +30,7 @@ func waits(q *Queries, p Peer) (waits bool) {
 // reads the answer of the first. Other users and admins do not wait.
 func TestExpensiveQueriesAreOnePerUser(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := NewQueries()
+		all := NewQueries(2)
 		ann, bob := Peer{UID: 1000, Name: "ann"}, Peer{UID: 1001, Name: "bob"}
 		first, err := all.take(t.Context(), ann)
 		if err != nil {
@@ -65,7 +65,7 @@ func TestExpensiveQueriesAreOnePerUser(t *testing.T) {
 // All uids without a user share one slot.
 func TestExpensiveQueriesOfUnnamedUIDs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := NewQueries()
+		all := NewQueries(2)
 		s, err := all.take(t.Context(), Peer{UID: 100_001})
 		if err != nil {
 			t.Fatal(err)
@@ -81,7 +81,7 @@ func TestExpensiveQueriesOfUnnamedUIDs(t *testing.T) {
 // Users compute in turns; admins at any time.
 func TestExpensiveQueriesLeaveProcessors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := NewQueries()
+		all := NewQueries(2)
 		var slots []*slot
 		for uid := range uint32(cap(all.computing)) {
 			s, err := all.take(t.Context(), Peer{UID: 1 + uid, Name: "user"})
@@ -111,7 +111,7 @@ func TestExpensiveQueriesLeaveProcessors(t *testing.T) {
 // The query of a caller that has disconnected does not begin, even if it could
 // begin at that moment.
 func TestExpensiveQueriesOfDisconnectedCallers(t *testing.T) {
-	all := NewQueries()
+	all := NewQueries(2)
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
 	for range 100 {
@@ -127,7 +127,7 @@ func TestExpensiveQueriesOfDisconnectedCallers(t *testing.T) {
 
 // While the audit log is written, which can take long on a slow disk, other users compute.
 func TestAuditLogIsWrittenWhileOthersCompute(t *testing.T) {
-	all, stored := NewQueries(), 0
+	all, stored := NewQueries(2), 0
 	ctx := WithPeer(t.Context(), func() Peer { return Peer{UID: 1000, Name: "ann"} }, func() int { return 0 })
 	c := New(nil, time.Now(), httptest.NewRecorder(), httptest.NewRequest("POST", "/v1/run", nil).WithContext(ctx))
 	c.Audited(func(acts []job.Action) {

@@ -16,7 +16,7 @@ const (
 
 // changeLimiters lets each user change crontabs one after the other, with rests in
 // between. The zero value is ready to use.
-type changeLimiters struct{ of sync.Map } // uid: *changeLimiter
+type changeLimiters struct{ of sync.Map } // by Peer.LimitKey: *changeLimiter
 
 // changeLimiter is the changes of one user. Only the holder of turn touches next.
 type changeLimiter struct {
@@ -26,8 +26,8 @@ type changeLimiter struct {
 
 // begin waits until a user can change a crontab. The caller calls end when the
 // change is loaded. It returns an error if ctx ends before.
-func (p *changeLimiters) begin(ctx context.Context, uid uint32) (end func(), err error) {
-	found, _ := p.of.LoadOrStore(uid, &changeLimiter{semaphore: make(chan struct{}, 1)})
+func (p *changeLimiters) begin(ctx context.Context, key uint32) (end func(), err error) {
+	found, _ := p.of.LoadOrStore(key, &changeLimiter{semaphore: make(chan struct{}, 1)})
 	own := found.(*changeLimiter)
 	select {
 	case own.semaphore <- struct{}{}:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"sync"
 	"time"
 
 	"github.com/cronring/cronring/crontab"
@@ -46,38 +45,23 @@ func (ed *Editor) enterInstall(ctx context.Context, c *call.Call) (end func(), e
 }
 
 // largeLimit limits how many requests with a large crontab are in progress.
-type largeLimit struct {
-	all chan struct{}
-	of  sync.Map // by Peer.LimitKey: chan struct{}
-}
+type largeLimit struct{ *call.Queries }
 
-func newLargeLimit() largeLimit { return largeLimit{all: make(chan struct{}, maxLarge)} }
+func newLargeLimit() largeLimit { return largeLimit{call.NewQueries(maxLarge)} }
 
 // enter waits for a slot for a crontab of that many bytes; fewer than 0 is not known.
 func (l *largeLimit) enter(ctx context.Context, c *call.Call, size int64) (leave func(), err error) {
-	if c.Peer.Admin || size >= 0 && size <= call.MaxBody {
+	if size >= 0 && size <= call.MaxBody {
 		return func() {}, nil
 	}
 	c.Patient()
 	ctx, cancel := context.WithTimeout(ctx, largeTimeout)
 	defer cancel()
-	own, _ := l.of.LoadOrStore(c.Peer.LimitKey(), make(chan struct{}, 1))
-	var entered []chan struct{}
-	leave = func() {
-		for _, room := range entered {
-			<-room
-		}
-	}
-	for _, room := range []chan struct{}{own.(chan struct{}), l.all} {
-		select {
-		case room <- struct{}{}:
-			entered = append(entered, room)
-		case <-ctx.Done():
-			leave()
-			return nil, &api.Error{
-				Kind: api.Conflict, What: "no room for a crontab as large now",
-				Why: "others are under way, and took longer than " + largeTimeout.String(), Fix: "try again",
-			}
+	leave, err = l.Enter(ctx, c.Peer)
+	if err != nil {
+		return nil, &api.Error{
+			Kind: api.Conflict, What: "no room for a crontab as large now",
+			Why: "others are under way, and took longer than " + largeTimeout.String(), Fix: "try again",
 		}
 	}
 	return leave, nil

@@ -27,32 +27,38 @@ func TestLargeCrontabsWaitForRoom(t *testing.T) {
 		t.Fatal(e)
 	}
 	large := `{"text":"Iwo="}` + strings.Repeat(" ", call.MaxBody)
-	own := make(chan struct{}, 1)
-	own <- struct{}{}
-	ed.large.of.Store(uint32(annUID), own) // ann has one in progress
+	ann := takeLarge(t, ed, call.Peer{UID: annUID, Name: "ann"}) // ann has one in progress
 	ask(bobUID, "POST", "/v1/crontab/install", large, http.StatusOK)
 	ask(annUID, "POST", "/v1/crontab/install", `{"text":"Iwo="}`, http.StatusOK)
 
-	takeAll(t, ed.large.all)
+	ann()
+	leave := takeAll(t, ed)
 	ask(0, "POST", "/v1/crontab/install", large, http.StatusOK)
 	ask(bobUID, "GET", "/v1/crontab", "", http.StatusOK) // it is small now
-	go func() { <-ed.large.all }()                       // one ends
+	go leave[0]()                                        // one ends
 	ask(bobUID, "POST", "/v1/crontab/install", large, http.StatusOK)
-	if len(ed.large.all) != maxLarge-1 || len(own) != 1 {
-		t.Errorf("%d are in progress, and %d of ann's; want %d and 1", len(ed.large.all), len(own), maxLarge-1)
+	if n := ed.large.Users(); n != maxLarge-1 {
+		t.Errorf("%d are in progress, want %d", n, maxLarge-1)
 	}
 }
 
-// takeAll takes all slots for large crontabs, as different users.
-func takeAll(t *testing.T, slots chan<- struct{}) {
+// takeLarge takes the slot for a large crontab of a user.
+func takeLarge(t *testing.T, ed *Editor, p call.Peer) (leave func()) {
+	t.Helper()
+	leave, err := ed.large.Enter(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return leave
+}
+
+// takeAll takes all slots for large crontabs, as other users.
+func takeAll(t *testing.T, ed *Editor) (leave []func()) {
 	t.Helper()
 	for n := range maxLarge {
-		select {
-		case slots <- struct{}{}:
-		default:
-			t.Fatalf("%d of %d slots are free", n, maxLarge)
-		}
+		leave = append(leave, takeLarge(t, ed, call.Peer{UID: uint32(n + 1), Name: "other"}))
 	}
+	return leave
 }
 
 func TestLargeCrontabsWithoutRoomAreRefused(t *testing.T) {
@@ -61,7 +67,7 @@ func TestLargeCrontabsWithoutRoomAreRefused(t *testing.T) {
 		t.Fatal(e)
 	}
 	ed := h.editor()
-	takeAll(t, ed.large.all)
+	takeAll(t, ed)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // as if the time were over
 	for _, request := range [][3]string{
@@ -71,8 +77,8 @@ func TestLargeCrontabsWithoutRoomAreRefused(t *testing.T) {
 			t.Errorf("%s %s: status %d, %s; want a conflict", request[0], request[1], status, text)
 		}
 	}
-	if own, _ := ed.large.of.Load(uint32(annUID)); len(own.(chan struct{})) != 0 {
-		t.Error("a refused user still has a slot")
+	if n := ed.large.Users(); n != maxLarge {
+		t.Errorf("%d users have a slot or wait for one, want %d: a refused user does not", n, maxLarge)
 	}
 }
 
