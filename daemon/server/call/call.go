@@ -26,10 +26,11 @@ type Cost int
 
 const (
 	// Cheap requests do little work once the job is found, or have a limit of
-	// their own: watch counts the boards, and enter the large crontabs.
+	// their own: watch counts the boards, enter the large crontabs, pace the
+	// changes of crontabs, and take the events.
 	Cheap Cost = iota
-	// Expensive requests look at many jobs or at much of the history, at least
-	// for some arguments, or write to the disk. See Queries.
+	// Expensive requests look at many jobs, at much of the history or at a whole
+	// crontab, at least for some arguments, or write to the disk. See Queries.
 	Expensive
 )
 

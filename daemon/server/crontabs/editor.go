@@ -135,7 +135,11 @@ func (ed *Editor) owner(ctx context.Context, c *call.Call, name string) (place, 
 	if err != nil {
 		return place{}, unknownUser(name)
 	}
-	who, err := ed.Accounts.Find(ctx, name)
+	var who account.Account
+	err = c.Await(ctx, func() (err error) { // for a directory service
+		who, err = ed.Accounts.Find(ctx, name)
+		return err
+	})
 	if _, unknown := errors.AsType[*account.UnknownError](err); unknown {
 		return place{}, unknownUser(name)
 	}

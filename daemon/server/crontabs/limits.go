@@ -55,10 +55,14 @@ func (l *largeLimit) enter(ctx context.Context, c *call.Call, size int64) (leave
 		return func() {}, nil
 	}
 	c.Patient()
-	ctx, cancel := context.WithTimeout(ctx, largeTimeout)
+	limited, cancel := context.WithTimeout(ctx, largeTimeout)
 	defer cancel()
-	leave, err = l.Enter(ctx, c.Peer)
+	err = c.Await(ctx, func() (err error) {
+		leave, err = l.Enter(limited, c.Peer)
+		return err
+	})
 	if err != nil {
+		leave()
 		return nil, &api.Error{
 			Kind: api.Conflict, What: "no room for a crontab as large now",
 			Why: "others are under way, and took longer than " + largeTimeout.String(), Fix: "try again",
