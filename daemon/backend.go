@@ -219,8 +219,8 @@ func (d *shared) server() *server.Server {
 		Backend: backend{d}, Store: d.history, Log: d.log,
 		Now:     func() time.Time { return d.clock.Now().Wall },
 		SelfUID: uint32(os.Geteuid()),
-		Account: d.accountName,
-		Grant:   d.grant, Exists: d.exists,
+		Account: d.accountName, HasUser: d.accounts.HasUser,
+		Grant: d.grant, Exists: d.exists,
 		Beats: d.beats, StateDir: d.options.State,
 	}
 	o.Crontabs = &server.Crontabs{

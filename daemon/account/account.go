@@ -63,7 +63,8 @@ type Options struct {
 // service switch has. If the switch names sources beyond the files, getent and id query them for
 // other users, and for the groups that they add to local ones. An answer is valid for a minute, and
 // for a day while the service does not answer, because an outage must not stop jobs. An unknown
-// user is not cached. root is never queried: it must run while everything else is down.
+// name is not cached; an unknown uid is, for some seconds, because a user can have thousands of such uids
+// (subuid(5)). root is never queried: it must run while everything else is down.
 type Directory struct {
 	options Options
 	now     func() time.Time
@@ -86,12 +87,18 @@ type Directory struct {
 
 	accounts answers[string, Account]
 	names    answers[uint32, string]
+	seen     map[uint32]bool           // uids of users that a service returned
+	unknown  map[uint32]time.Time      // uids without a user, and until when that is valid
+	lookups  chan struct{}             // an element for each query for a uid that was not seen
 	gids     answers[string, []string] // names of groups, by their numbers
 }
 
 // New makes a directory. It reads nothing yet.
 func New(options Options) *Directory {
-	return &Directory{options: options, now: time.Now, tools: sync.OnceValue(findTools)}
+	return &Directory{
+		options: options, now: time.Now, tools: sync.OnceValue(findTools),
+		seen: map[uint32]bool{}, unknown: map[uint32]time.Time{}, lookups: make(chan struct{}, maxLookups),
+	}
 }
 
 // Find looks up a user by name. The error is an *UnknownError if every source answered and none has
@@ -157,6 +164,19 @@ func (d *Directory) Name(ctx context.Context, uid uint32) (string, error) {
 		return number(uid), nil // as unlisted would have it
 	}
 	return "", &UnknownError{Name: number(uid)}
+}
+
+// HasUser reports whether a uid is that of a local user, or of a user that a directory service has returned.
+// It does not wait.
+func (d *Directory) HasUser(uid uint32) bool {
+	name, _, err := d.nameInFiles(uid)
+	return err == nil && name != "" || d.wasSeen(uid)
+}
+
+func (d *Directory) wasSeen(uid uint32) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.seen[uid]
 }
 
 func number(uid uint32) string { return strconv.FormatUint(uint64(uid), 10) }

@@ -386,6 +386,47 @@ func TestFindForgetsThatSomebodyIsUnknown(t *testing.T) {
 	}
 }
 
+// A user can connect with thousands of uids that belong to nobody.
+func TestUnknownUIDsCauseFewQueries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := lenasService()
+		h := served(t, s)
+		for range 3 {
+			_, err := h.Name(t.Context(), 165536)
+			var unknown *UnknownError
+			if !errors.As(err, &unknown) || h.HasUser(165536) {
+				t.Fatalf("Name(165536): %v, want an UnknownError", err)
+			}
+		}
+		if asked := s.asked(); len(asked) != 1 {
+			t.Errorf("asked %q for one uid, want one query", asked)
+		}
+		s.set(func() { s.people["165536"] = "new:*:165536:60001::/:/bin/sh" })
+		time.Sleep(respite)
+		if name, err := h.Name(t.Context(), 165536); name != "new" || err != nil || !h.HasUser(165536) || len(h.unknown) > 1 {
+			t.Errorf("after %v: Name(165536) = %q, %v; want new", respite, name, err)
+		}
+		h.find("lena")
+		time.Sleep(2 * fresh)
+		s.asked()
+		s.set(func() { s.hangs = true })
+		var over sync.WaitGroup
+		for uid := range uint32(20) {
+			over.Go(func() { h.Name(t.Context(), 200_000+uid) })
+		}
+		synctest.Wait()
+		if asked := s.asked(); len(asked) != maxLookups {
+			t.Errorf("%d queries for unknown uids at a time, want %d", len(asked), maxLookups)
+		}
+		over.Go(func() { h.Name(t.Context(), lena.UID) })
+		synctest.Wait()
+		if asked := s.asked(); len(asked) != 1 || !h.HasUser(lena.UID) {
+			t.Errorf("asked %q, want that a known user does not wait for unknown ones", asked)
+		}
+		over.Wait()
+	})
+}
+
 func TestFindLivesThroughAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := lenasService()

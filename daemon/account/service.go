@@ -4,10 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
+	"time"
 )
+
+// maxLookups is the maximum number of queries at a time for uids that may belong to no user.
+const maxLookups = 4
 
 // tools are the paths of the query programs; empty if the host has none.
 type tools struct{ getent, id string }
@@ -68,7 +73,18 @@ func (d *Directory) findElsewhere(ctx context.Context, f found) (Account, error)
 }
 
 func (d *Directory) nameElsewhere(ctx context.Context, uid uint32) (string, error) {
+	if d.isUnknown(uid) {
+		return "", &UnknownError{Name: number(uid), Asked: true}
+	}
 	name, err := d.names.ask(ctx, d.now, uid, func(ctx context.Context) (string, error) {
+		if !d.wasSeen(uid) {
+			select {
+			case d.lookups <- struct{}{}:
+				defer func() { <-d.lookups }()
+			case <-ctx.Done():
+				return "", ctx.Err()
+			}
+		}
 		a, err := d.getent(ctx, number(uid))
 		if err == nil && a.UID != uid {
 			err = fmt.Errorf("getent answered for uid %d", a.UID)
@@ -76,10 +92,27 @@ func (d *Directory) nameElsewhere(ctx context.Context, uid uint32) (string, erro
 		return a.Name, err
 	})
 	var unknown *UnknownError
-	if err != nil && !errors.As(err, &unknown) {
+	switch {
+	case errors.As(err, &unknown):
+		d.setUnknown(uid)
+	case err != nil:
 		err = fmt.Errorf("look up uid %d: %w", uid, err)
 	}
 	return name, err
+}
+
+func (d *Directory) isUnknown(uid uint32) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.now().Before(d.unknown[uid])
+}
+
+func (d *Directory) setUnknown(uid uint32) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := d.now()
+	maps.DeleteFunc(d.unknown, func(_ uint32, until time.Time) bool { return !now.Before(until) })
+	d.unknown[uid] = now.Add(respite)
 }
 
 func without(all, those []uint32) []uint32 {
@@ -169,6 +202,9 @@ func (d *Directory) getent(ctx context.Context, key string) (Account, error) {
 	case a.UID == 0:
 		return Account{}, errors.New("a directory service returned uid 0, which is valid only in /etc/passwd")
 	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.seen[a.UID] = true
 	return a, nil
 }
 

@@ -24,7 +24,7 @@ func TestRejectedDescriptors(t *testing.T) {
 	sendLingering(t, path)
 	connect(t, path)
 	admin := false // at the second connection
-	limited := newLimitedListener(l, func(uint32) bool { defer func() { admin = true }(); return admin })
+	limited := newLimitedListener(l, func(uint32) share { defer func() { admin = true }(); return share{admin: admin} })
 	limited.nonAdmins = maxNonAdminConns
 	accepted := make(chan net.Conn, 1)
 	go func() {

@@ -137,12 +137,32 @@ func TestSilentConnectionsDelayNobody(t *testing.T) {
 	})
 }
 
+// Connections of uids that belong to no user take the places of one user only: one user can have thousands of
+// such uids.
+func TestConnectionsOfUnnamedUIDsDelayNobody(t *testing.T) {
+	w := annsWorld(t)
+	path := w.serve()
+	openDirs(t, path)
+	for uid := range maxNonAdminConns / maxUserConns {
+		as(t, 165536+uid, func() {
+			for range maxUserConns {
+				connect(t, path)
+			}
+		})
+	}
+	as(t, bobUID, func() {
+		if _, err := statusOn(path); err != nil {
+			t.Errorf("a user: %v", err)
+		}
+	})
+}
+
 func TestListenerReservesConnectionsForAdmins(t *testing.T) {
-	d := newLimitedListener(nil, func(uid uint32) bool { return uid == 0 })
+	d := newLimitedListener(nil, nil)
 	now := instant(t, firstUp)
 	guests := 0
 	for uid := uint32(1); uid <= 100; uid++ {
-		for d.admit(uid, now) {
+		for d.admit(share{key: uid}, now) {
 			guests++
 		}
 	}
@@ -150,14 +170,14 @@ func TestListenerReservesConnectionsForAdmins(t *testing.T) {
 		t.Errorf("%d guests, want %d", guests, maxNonAdminConns)
 	}
 	admin := 0
-	for d.admit(0, now) {
+	for d.admit(share{admin: true}, now) {
 		admin++
 	}
 	if admin != maxConns-maxNonAdminConns {
 		t.Errorf("%d admin, want %d", admin, maxConns-maxNonAdminConns)
 	}
-	d.release(1)
-	if !d.admit(1, now) {
+	d.release(share{key: 1})
+	if !d.admit(share{key: 1}, now) {
 		t.Error("no room after somebody left")
 	}
 }
@@ -165,30 +185,30 @@ func TestListenerReservesConnectionsForAdmins(t *testing.T) {
 // A user that connects in a loop is refused for the rest of the second. Other
 // users and admins are not.
 func TestDoorLimitsNewConnections(t *testing.T) {
-	d := newLimitedListener(nil, func(uid uint32) bool { return uid == 0 })
+	d := newLimitedListener(nil, nil)
 	now := instant(t, firstUp)
-	accepted := func(uid uint32, n int) (accepted int) {
+	accepted := func(by share, n int) (accepted int) {
 		for range n {
-			if d.admit(uid, now) {
+			if d.admit(by, now) {
 				accepted++
-				d.release(uid)
+				d.release(by)
 			}
 		}
 		return accepted
 	}
-	if n := accepted(annUID, 10*maxConnRate); n != maxConnRate {
+	if n := accepted(share{key: annUID}, 10*maxConnRate); n != maxConnRate {
 		t.Errorf("ann made %d connections in a second, want %d", n, maxConnRate)
 	}
-	for _, uid := range []uint32{0, bobUID} {
-		if n := accepted(uid, maxConnRate); n != maxConnRate {
-			t.Errorf("uid %d made %d connections, want %d", uid, n, maxConnRate)
+	for _, by := range []share{{admin: true}, {key: bobUID}} {
+		if n := accepted(by, maxConnRate); n != maxConnRate {
+			t.Errorf("%+v made %d connections, want %d", by, n, maxConnRate)
 		}
 	}
-	if n := accepted(0, 10*maxConnRate); n != 10*maxConnRate {
+	if n := accepted(share{admin: true}, 10*maxConnRate); n != 10*maxConnRate {
 		t.Errorf("root made %d connections, want %d", n, 10*maxConnRate)
 	}
 	now = now.Add(time.Second)
-	if n := accepted(annUID, 10*maxConnRate); n != maxConnRate || len(d.recent) != 1 {
+	if n := accepted(share{key: annUID}, 10*maxConnRate); n != maxConnRate || len(d.recent) != 1 {
 		t.Errorf("ann made %d connections in the next second, want %d; users counted: %d", n, maxConnRate, len(d.recent))
 	}
 }
@@ -204,7 +224,7 @@ func TestRefusedConnectionHasAReason(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := newLimitedListener(l, func(uint32) bool { return false })
+	d := newLimitedListener(l, func(uint32) share { return share{} })
 	d.nonAdmins = maxNonAdminConns
 	refusing := make(chan error)
 	go func() {

@@ -26,19 +26,37 @@ const (
 // limitedListener is a listener that counts who is inside.
 type limitedListener struct {
 	net.Listener
-	isAdmin func(uid uint32) bool
+	share func(uid uint32) share
 
 	mu        sync.Mutex
 	inside    int
 	nonAdmins int
-	by        map[uint32]int
-	second    time.Time      // when recent was last emptied
-	recent    map[uint32]int // connections made since then
-	left      chan struct{}  // readable after the last one left
+	by        map[share]int
+	second    time.Time     // when recent was last emptied
+	recent    map[share]int // connections made since then
+	left      chan struct{} // readable after the last one left
 }
 
-func newLimitedListener(l net.Listener, isAdmin func(uid uint32) bool) *limitedListener {
-	return &limitedListener{Listener: l, isAdmin: isAdmin, by: map[uint32]int{}, recent: map[uint32]int{}, left: make(chan struct{}, 1)}
+// share is what connections are counted by: admins, or a Peer.LimitKey.
+type share struct {
+	admin bool
+	key   uint32
+}
+
+// shareOf returns the share of a uid. It does not wait for a directory service: all uids that may belong
+// to no user share one, because a single user can have thousands of such uids (subuid(5)).
+func (s *Server) shareOf(uid uint32) share {
+	switch {
+	case s.keeps(uid):
+		return share{admin: true}
+	case s.hasUser != nil && !s.hasUser(uid):
+		return share{key: call.Peer{UID: uid}.LimitKey()}
+	}
+	return share{key: uid}
+}
+
+func newLimitedListener(l net.Listener, shareOf func(uid uint32) share) *limitedListener {
+	return &limitedListener{Listener: l, share: shareOf, by: map[share]int{}, recent: map[share]int{}, left: make(chan struct{}, 1)}
 }
 
 // limitedConn is a connection that the listener accepted.
@@ -68,19 +86,20 @@ func (d *limitedListener) Accept() (net.Conn, error) {
 			conn.Close()
 			continue
 		}
-		if !d.admit(peer.Uid, time.Now()) {
+		by := d.share(peer.Uid)
+		if !d.admit(by, time.Now()) {
 			conn.Write([]byte(busyAnswer))
 			conn.Close()
 			continue
 		}
-		return &limitedConn{Conn: conn, peer: peer, leave: sync.OnceFunc(func() { d.release(peer.Uid) })}, nil
+		return &limitedConn{Conn: conn, peer: peer, leave: sync.OnceFunc(func() { d.release(by) })}, nil
 	}
 }
 
 const busyAnswer = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n" +
 	`{"v":1,"error":"cronringd has too many connections","why":"this user, or all users together, have as many as they may have, or this user made more than 200 in a second","fix":"close some, such as cronring report events and logs -f; then try again","kind":"conflict"}` + "\n"
 
-func (d *limitedListener) admit(uid uint32, now time.Time) bool {
+func (d *limitedListener) admit(by share, now time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if now.Sub(d.second).Abs() >= time.Second {
@@ -90,30 +109,30 @@ func (d *limitedListener) admit(uid uint32, now time.Time) bool {
 	if d.inside >= maxConns {
 		return false
 	}
-	if !d.isAdmin(uid) {
-		if d.recent[uid]++; d.nonAdmins >= maxNonAdminConns || d.by[uid] >= maxUserConns || d.recent[uid] > maxConnRate {
+	if !by.admin {
+		if d.recent[by]++; d.nonAdmins >= maxNonAdminConns || d.by[by] >= maxUserConns || d.recent[by] > maxConnRate {
 			return false
 		}
 		d.nonAdmins++
-		d.by[uid]++
+		d.by[by]++
 	}
 	d.inside++
 	return true
 }
 
-func (d *limitedListener) release(uid uint32) {
+func (d *limitedListener) release(by share) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.inside--
 	if d.inside == 0 {
 		wake.Up(d.left)
 	}
-	if d.isAdmin(uid) {
+	if by.admin {
 		return
 	}
 	d.nonAdmins--
-	if d.by[uid]--; d.by[uid] == 0 {
-		delete(d.by, uid)
+	if d.by[by]--; d.by[by] == 0 {
+		delete(d.by, by)
 	}
 }
 

@@ -78,7 +78,7 @@ type Store interface {
 	why.Store
 }
 
-// Options configure a Server. All fields but Grant, Exists, Crontabs, StateDir and Beats must be set.
+// Options configure a Server. All fields but HasUser, Grant, Exists, Crontabs, StateDir and Beats must be set.
 type Options struct {
 	Backend Backend
 	Store   Store
@@ -86,6 +86,9 @@ type Options struct {
 	SelfUID uint32                           // the daemon's own user
 	Account func(uid uint32) (string, error) // the name of a user
 	Log     *slog.Logger                     // for panics and broken connections
+
+	// HasUser reports without waiting whether a uid is known to belong to a user. nil: each does.
+	HasUser func(uid uint32) bool
 
 	// Grant returns the role of a user other than root on the host. It may wait for a directory
 	// service. nil: there are no roles.
@@ -111,6 +114,7 @@ type Server struct {
 	now     func() time.Time
 	selfUID uint32
 	account func(uid uint32) (string, error)
+	hasUser func(uid uint32) bool
 	grant   func(ctx context.Context, user string) call.Grant
 	exists  func(ctx context.Context, user string) bool
 	log     *slog.Logger
@@ -138,7 +142,7 @@ func New(o Options) *Server {
 	places := max(1, runtime.GOMAXPROCS(0)/2) // so that the loop always finds a processor
 	s := &Server{
 		daemon: o.Backend, ring: o.Backend.Ring(), now: o.Now,
-		selfUID: o.SelfUID, account: o.Account, grant: o.Grant, exists: o.Exists, log: o.Log,
+		selfUID: o.SelfUID, account: o.Account, hasUser: o.HasUser, grant: o.Grant, exists: o.Exists, log: o.Log,
 		queries: call.NewQueries(places), writes: call.NewQueries(places), mux: http.NewServeMux(),
 	}
 	s.states = jobstate.New(o.Store, o.Backend.View, s.ring)
@@ -185,7 +189,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
-	limited := newLimitedListener(l, s.keeps)
+	limited := newLimitedListener(l, s.shareOf)
 	served := make(chan error, 1)
 	go func() { served <- hs.Serve(limited) }()
 	var err error

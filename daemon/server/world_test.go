@@ -127,6 +127,7 @@ func (w *world) serverWith(b Backend, s Store) *Server {
 	return New(Options{
 		Backend: b, Store: s, Now: w.Now,
 		SelfUID: selfUID, Account: users.Name, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		HasUser:  func(uid uint32) bool { _, err := users.Name(uid); return err == nil },
 		Crontabs: w.crontabs, Grant: w.grant, Exists: func(_ context.Context, user string) bool { return user != "nosuch" },
 	})
 }
