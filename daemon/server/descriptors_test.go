@@ -1,7 +1,10 @@
 package server
 
 import (
+	"errors"
+	"io"
 	"net"
+	"syscall"
 	"testing"
 
 	"github.com/cronring/cronring/daemon/hosttest"
@@ -53,5 +56,25 @@ func TestDescriptorsLeaveTheServerItsEnd(t *testing.T) {
 	}
 	if err := stop(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestDescriptorsLeaveTheListenerItsEnd: a connection with a descriptor that nobody has accepted does not
+// delay the end of the daemon.
+func TestDescriptorsLeaveTheListenerItsEnd(t *testing.T) {
+	path := t.TempDir() + "/s"
+	l, err := Listen(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := connect(t, path).(*net.UnixConn)
+	hosttest.SendLingering(t, c)
+	closed := make(chan error, 1)
+	go func() { closed <- newLimitedListener(l, nil).Close() }()
+	if err := await(t, "the end of the listener", closed); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.Read(make([]byte, 1)); err != io.EOF && !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("got %v, want that the connection is closed", err)
 	}
 }

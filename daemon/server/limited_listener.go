@@ -96,6 +96,11 @@ func (d *limitedListener) Accept() (net.Conn, error) {
 	}
 }
 
+// Close returns immediately. The listener is closed soon after that, and its file removed before Accept returns.
+func (d *limitedListener) Close() error {
+	return unixconn.Listener{UnixListener: d.Listener.(*net.UnixListener)}.Close()
+}
+
 const busyAnswer = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n" +
 	`{"v":1,"error":"cronringd has too many connections","why":"this user, or all users together, have as many as they may have, or this user made more than 200 in a second","fix":"close some, such as cronring report events and logs -f; then try again","kind":"conflict"}` + "\n"
 

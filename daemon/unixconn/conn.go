@@ -13,6 +13,7 @@ import (
 	"os"
 	"runtime"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -66,15 +67,28 @@ func (c Conn) receive(read func(fd int) (int, error)) (n int, err error) {
 
 // Close returns immediately. The socket is closed soon after that.
 func (c Conn) Close() error {
-	go interruptibly(c.close)
+	go interruptibly(func() { closeLast(c.UnixConn) })
 	return nil
 }
 
-// close keeps a second descriptor until all readers have returned, because the thread that closes the
+// Listener is a listening socket. Close does not wait long for descriptors in connections that nobody has
+// accepted.
+type Listener struct{ *net.UnixListener }
+
+// Close returns immediately, as Conn.Close does.
+func (l Listener) Close() error {
+	go interruptibly(func() { closeLast(l.UnixListener) })
+	return nil
+}
+
+// closeLast keeps a second descriptor until all readers have returned, because the thread that closes the
 // last one also closes the descriptors in messages that nobody has read.
-func (c Conn) close() {
-	last, err := descriptor.Copy(c)
-	_ = c.UnixConn.Close()
+func closeLast(socket interface {
+	syscall.Conn
+	io.Closer
+}) {
+	last, err := descriptor.Copy(socket)
+	_ = socket.Close()
 	if err == nil {
 		_ = unix.Close(last)
 	}
