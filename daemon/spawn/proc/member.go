@@ -45,6 +45,10 @@ func sharesGroup(pid, leader int) bool {
 // controlGroup returns the path of a process's control group, or "" without version 2.
 func controlGroup(pid string) string {
 	text, _ := os.ReadFile("/proc/" + pid + "/cgroup")
+	return parseControlGroup(text)
+}
+
+func parseControlGroup(text []byte) string {
 	for line := range bytes.Lines(text) {
 		if path, ok := bytes.CutPrefix(line, []byte("0::")); ok {
 			return string(bytes.TrimSuffix(path, []byte("\n")))

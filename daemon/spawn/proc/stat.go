@@ -36,10 +36,15 @@ const (
 	statExit    = 49
 )
 
-// statOf returns nil if there is no such process. The second field, in parentheses,
-// may have blanks and more of them.
+// statOf returns nil if there is no such process.
 func statOf(pid int) stat {
 	text, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	return parseStat(text)
+}
+
+// parseStat skips the second field, the name of the process in parentheses, which may have blanks and
+// more of them.
+func parseStat(text []byte) stat {
 	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	if len(fields) <= statExit {
 		return nil
@@ -74,7 +79,7 @@ func StartOf(pid int) (up time.Duration, ok bool) {
 func (s stat) start() time.Duration {
 	const perSecond = 100                              // USER_HZ, which is 100 on every architecture that Go runs on
 	ticks, _ := strconv.ParseInt(s[statStart], 10, 64) // the kernel wrote it
-	return time.Duration(ticks) * time.Second / perSecond
+	return time.Duration(ticks) * (time.Second / perSecond)
 }
 
 // Uptime returns the time since boot.
