@@ -66,15 +66,15 @@ func (p *Progress) Add(reports []byte) {
 	p.Reports = append(p.Reports, reports[:min(len(reports), mostReports-len(p.Reports))]...)
 }
 
-// split returns the reports of the starter's process, and what a program before the command
-// wrote after them.
+// split returns the whole reports of the starter's process, and what a program before the command
+// wrote after them. A process of the user can write a part of one.
 func (p *Progress) split() (steps []byte, said string) {
 	for at := 0; at+reportSize <= len(p.Reports); at += reportSize {
 		if p.Reports[at] == stepStage {
 			return p.Reports[:at], string(p.Reports[at+reportSize:])
 		}
 	}
-	return p.Reports, ""
+	return p.Reports[:len(p.Reports)/reportSize*reportSize], ""
 }
 
 // Warnings describe the steps that failed without keeping the command from
@@ -112,7 +112,7 @@ func (p *Progress) Failure() error {
 	switch {
 	case said != "":
 		return errors.New(diagnostic.Harmless(said))
-	case len(steps) < reportSize:
+	case len(steps) == 0:
 		return nil
 	}
 	report := steps[len(steps)-reportSize:]
@@ -156,9 +156,6 @@ func (p *Progress) Failure() error {
 }
 
 func errnoOf(report []byte) syscall.Errno {
-	if len(report) < reportSize {
-		return 0
-	}
 	return syscall.Errno(binary.LittleEndian.Uint32(report[2:]))
 }
 

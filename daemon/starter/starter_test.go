@@ -2,6 +2,7 @@ package starter
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -14,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cronring/cronring/crontab/diagnostic"
 	"github.com/cronring/cronring/daemon/hosttest"
 )
 
@@ -376,4 +378,58 @@ func TestMarkWithoutAReaderOfTheAnswer(t *testing.T) {
 	if _, err := syscall.Wait4(pid, nil, 0, nil); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestProgressIgnoresAnIncompleteReport: a process of the user wrote a part of a report after a whole one.
+func TestProgressIgnoresAnIncompleteReport(t *testing.T) {
+	var p Progress
+	p.Add([]byte{stepUID, 0, byte(syscall.EPERM), 0, 0, 0, stepDir, 0})
+	if err, warnings := p.Failure(), p.Warnings(); err == nil || err.Error() != "become user: operation not permitted" || len(warnings) > 0 {
+		t.Errorf("got the failure %v and the warnings %q, want that of the whole report and none", err, warnings)
+	}
+}
+
+// FuzzProgress reads what a process of the user wrote to the pipe for reports, in two pieces.
+func FuzzProgress(f *testing.F) {
+	report := func(step byte, errno syscall.Errno) []byte {
+		return binary.LittleEndian.AppendUint32([]byte{step, 7}, uint32(errno))
+	}
+	f.Add(slices.Concat(report(stepDir, syscall.ENOENT), report(stepLimit, syscall.EPERM), report(stepNice, syscall.EACCES)), 4)
+	f.Add(append(report(stepLimit, syscall.EPERM), EncodeFailure(syscall.ENOENT)...), 6)
+	f.Add(append(report(stepNice, syscall.EPERM), EncodeFailure(errors.New("sandbox=: \x1b[31m"))...), 12)
+	f.Add(bytes.Repeat(report(stepDir, 0), mostReports), mostReports-1)
+	for _, step := range "GguhwexcofpiNs" {
+		f.Add(report(byte(step), syscall.EPERM), 0)
+	}
+	f.Fuzz(func(t *testing.T, reports []byte, first int) {
+		if first < 0 || first > len(reports) {
+			return
+		}
+		whole := Progress{Command: "/bin/x", Dir: "/home/x"}
+		pieces := whole
+		whole.Add(reports)
+		pieces.Add(reports[:first])
+		pieces.Add(reports[first:])
+		if len(whole.Reports) > mostReports || !bytes.Equal(whole.Reports, pieces.Reports) {
+			t.Fatalf("%d bytes were kept, %d in two pieces; want at most %d", len(whole.Reports), len(pieces.Reports), mostReports)
+		}
+		texts := whole.Warnings()
+		if len(texts) > mostReports/reportSize {
+			t.Errorf("%d warnings", len(texts))
+		}
+		if err := whole.Failure(); err != nil {
+			texts = append(texts, err.Error())
+		}
+		for _, text := range texts {
+			if text != diagnostic.Harmless(text) {
+				t.Errorf("%q is not harmless", text)
+			}
+		}
+		why := string(reports)
+		var told Progress
+		told.Add(EncodeFailure(errors.New(why)))
+		if err := told.Failure(); why != "" && (err == nil || err.Error() != diagnostic.Harmless(why[:min(len(why), mostReports-reportSize)])) {
+			t.Errorf("the failure %q is read as %v", why, err)
+		}
+	})
 }
