@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/cronring/cronring/crontab/diagnostic"
+	"github.com/cronring/cronring/crontab/lex"
 	"github.com/cronring/cronring/daemon/filetest"
 )
 
@@ -72,4 +74,37 @@ func TestReadTrustsNoOther(t *testing.T) {
 			t.Errorf("%s: got error %v, want %q", file, err, want)
 		}
 	}
+}
+
+// FuzzParse reads any file of variables.
+func FuzzParse(f *testing.F) {
+	f.Add("# comment\n\n  export B='two words'\r\nC=\"\"\nA=$HOME # kept\n")
+	f.Add("KEPT=no\nCRONRING_JOB=forged\nA=1\nA=2")
+	f.Add("A='\nB=\"\nexport =\n1A=\nA=\x00")
+	f.Fuzz(func(t *testing.T, text string) {
+		env, err := parse(text)
+		if err != nil {
+			if len(env) > 0 || err.Error() != diagnostic.Harmless(err.Error()) {
+				t.Errorf("%q: %d variables and %q", text, len(env), err)
+			}
+			return
+		}
+		var file strings.Builder
+		for _, entry := range env {
+			name, value, ok := strings.Cut(entry, "=")
+			if !ok || !lex.IsIdentifier(name) || strings.ContainsAny(value, "\x00\n") {
+				t.Fatalf("%q is read as %q", text, entry)
+			}
+			file.WriteString("export " + name + "='" + value + "'\n")
+		}
+		if file.Len() > len(text)+len("export ''\n")*len(env) {
+			t.Errorf("%d bytes are read as %d", len(text), file.Len())
+		}
+		if again, err := parse(file.String()); err != nil || !slices.Equal(again, env) {
+			t.Errorf("read %q, written and read again %q, %v", env, again, err)
+		}
+		if more, err := parse("# " + strings.TrimLeft(text, "\n")); err != nil || len(more) > len(env) {
+			t.Errorf("%q: with the first line as a comment %q, %v", text, more, err)
+		}
+	})
 }

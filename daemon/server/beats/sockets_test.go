@@ -2,6 +2,7 @@ package beats
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -388,4 +389,34 @@ func TestNoDirectory(t *testing.T) {
 	if kept := b.Handover(); len(kept) != 0 || !b.Takes(1) {
 		t.Errorf("handed over: %v; run 1 can give signs of life: %t", kept, b.Takes(1))
 	}
+}
+
+// FuzzSign reads any message with any control data.
+func FuzzSign(f *testing.F) {
+	control := unix.UnixCredentials(&unix.Ucred{Pid: 77, Uid: 4321, Gid: 4321})
+	f.Add([]byte("WATCHDOG=1"), control)
+	f.Add([]byte("READY=1\nSTATUS=half\nWATCHDOG=1\nMAINPID=1\n"), append(control, control...))
+	f.Add([]byte("STATUS=WATCHDOG=1\nWATCHDOG=trigger\n\n"), unix.UnixRights(0, 1))
+	f.Add([]byte("WATCHDOG=1\r\n\x00"), control[:len(control)-1])
+	f.Add([]byte{}, []byte{})
+	f.Fuzz(func(t *testing.T, text, control []byte) {
+		if got, want := isSign(text), slices.Contains(strings.Split(string(text), "\n"), "WATCHDOG=1"); got != want {
+			t.Errorf("%q is a sign of life: %t, want %t", text, got, want)
+		}
+		if isSign(slices.Concat([]byte("STATUS="), text)) && !bytes.Contains(text, []byte("\nWATCHDOG=1")) {
+			t.Errorf("the end of a line of %q is a sign of life", text)
+		}
+		pid := senderOf(control)
+		if pid == 0 {
+			return
+		}
+		messages, err := unix.ParseSocketControlMessage(control)
+		if err != nil || messages[0].Header.Level != unix.SOL_SOCKET || messages[0].Header.Type != unix.SCM_CREDENTIALS {
+			t.Fatalf("%q names the sender %d without credentials (%v)", control, pid, err)
+		}
+		again := unix.UnixCredentials(&unix.Ucred{Pid: int32(pid)})
+		if got := senderOf(again); got != pid {
+			t.Errorf("the sender %d is read as %d", pid, got)
+		}
+	})
 }
