@@ -49,3 +49,31 @@ func TestFindReadsBothFormsOfMarks(t *testing.T) {
 		t.Errorf("found %d runs (%v), want 3 and the files of another boot removed", len(found), err)
 	}
 }
+
+// FuzzParseProcess reads any text of a mark, in both forms.
+func FuzzParseProcess(f *testing.F) {
+	_, text := Process{Job: "ann/x", User: "ann", Boot: "b", OutputMax: 5}.Mark("7")
+	f.Add(text)
+	f.Add(text + " 4711 12345678901")
+	f.Add(text + " 4711")
+	f.Add(text + " -1 99999999999999999999")
+	f.Add(`{"Job":"ann/x","User":"ann","PID":4711,"Up":12345,"Boot":"b","OutputMax":5}`)
+	f.Add(`{"PID":1e3} {"Up":1}`)
+	f.Add("of another version")
+	f.Fuzz(func(t *testing.T, text string) {
+		p, ok := parseProcess(text)
+		if !ok {
+			return
+		}
+		_, mark := p.Mark("7")
+		if again, ok := parseProcess(mark); !ok || again != p {
+			t.Errorf("read %+v, written and read again %+v, %t", p, again, ok)
+		}
+		written := p
+		written.PID, written.Up = 0, 0
+		_, mark = written.Mark("7")
+		if again, ok := parseProcess(fmt.Sprintf("%s %d %d", mark, p.PID, p.Up)); !ok || again != p {
+			t.Errorf("read %+v, written by the starter and read again %+v, %t", p, again, ok)
+		}
+	})
+}

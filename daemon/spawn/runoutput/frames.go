@@ -61,6 +61,15 @@ func readFrames(path string) (chunks []job.Chunk, whole int64, marked bool, err 
 	if err != nil {
 		return nil, 0, false, fmt.Errorf("read output: %w", err)
 	}
+	chunks, whole, marked, err = splitFrames(data, changed)
+	if err != nil {
+		err = fmt.Errorf("read output: %s: %w", path, err)
+	}
+	return chunks, whole, marked, err
+}
+
+// splitFrames is readFrames for the content of a file, which was last changed at an instant.
+func splitFrames(data []byte, changed time.Time) (chunks []job.Chunk, whole int64, marked bool, err error) {
 	for int(whole) < len(data) {
 		chunk, n, err := readFrame(data[whole:])
 		switch {
@@ -69,7 +78,7 @@ func readFrames(path string) (chunks []job.Chunk, whole int64, marked bool, err 
 		case errors.Is(err, io.ErrUnexpectedEOF):
 			return chunks, whole, false, nil
 		case err != nil:
-			return chunks, whole, false, fmt.Errorf("read output: %s: %w", path, err)
+			return chunks, whole, false, err
 		}
 		if chunk.At.UnixNano() == 0 {
 			chunk.At = changed

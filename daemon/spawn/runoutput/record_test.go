@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -130,4 +131,50 @@ func firstDifference(got, want []job.Chunk) string {
 		}
 	}
 	return "one is longer"
+}
+
+// FuzzFrames reads any file of output. Its user cannot write to it, but a daemon that is killed leaves it at
+// any byte, and a file system any bytes.
+func FuzzFrames(f *testing.F) {
+	var file []byte
+	for i, data := range []string{"one\n", "two\n", "the rest\x1b[31m\xff"} {
+		frame := append(make([]byte, FrameHead), data...)
+		putHead(frame, uint8(i), midday, len(data))
+		file = append(file, frame...)
+	}
+	f.Add(file, 7)
+	f.Add(append(file, make([]byte, FrameHead+5)...), 0)
+	f.Add(append(file, markFrame, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 'x'), 70_000)
+	f.Add(append(file, 3), -1)
+	f.Fuzz(func(t *testing.T, file []byte, limit int) {
+		chunks, whole, marked, err := splitFrames(file, midday)
+		if whole < 0 || whole > int64(len(file)) || marked && err != nil {
+			t.Fatalf("%d of %d bytes are whole, marked %t, error %v", whole, len(file), marked, err)
+		}
+		var again []byte
+		for _, c := range chunks {
+			frame := append(make([]byte, FrameHead), c.Data...)
+			putHead(frame, number(c.Stream), c.At, len(c.Data))
+			again = append(again, frame...)
+		}
+		if int64(len(again)) != whole {
+			t.Fatalf("%d chunks have %d bytes, want %d", len(chunks), len(again), whole)
+		}
+		if same, _, _, err := splitFrames(again, midday); err != nil || !reflect.DeepEqual(same, chunks) {
+			t.Errorf("read %+v, written and read again %+v, %v", chunks, same, err)
+		}
+		if limit < 0 || limit > DefaultLimit {
+			return
+		}
+		limit = max(limit, MinLimit)
+		var kept Capture
+		kept.Restore(limit, chunks)
+		size := 0
+		for _, c := range kept.Chunks(70, "") {
+			size += len(c.Data)
+		}
+		if size > limit {
+			t.Errorf("%d bytes are kept, limit %d", size, limit)
+		}
+	})
 }
