@@ -1,7 +1,10 @@
 package notify
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -10,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/outbox"
 	"github.com/cronring/cronring/man/mantest"
 )
 
@@ -169,6 +173,46 @@ func FuzzMessage(f *testing.F) {
 		clean := strings.ToValidUTF8(oneLine(m.Text), "\uFFFD")
 		if got["all"] != clean || !strings.HasSuffix(got["text"].(string), " on lab: "+clean) || got["color"] != "red" {
 			t.Errorf("the template makes %s of %q", body, m.Text)
+		}
+	})
+}
+
+// FuzzEnvelope reads any file of the queue.
+func FuzzEnvelope(f *testing.F) {
+	n := notice("backup")
+	text, err := json.Marshal(envelope{time.Unix(1_700_000_000, 0).UTC(), newMessage(n, "It failed.\x1b[31m", "id", "lab", "ops")})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(text)
+	f.Add(text[:len(text)-1])
+	f.Add([]byte(`{"born":"0000-01-01T00:00:00+23:59","message":{"channel":"x"}}`))
+	f.Add([]byte(`{"born":"\u001b[31m"}`))
+	f.Add([]byte(`{"message":{"job":7}}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		e, err := readEnvelope(bytes.NewReader(text))
+		key, identified := identify(bytes.NewReader(text))
+		if err != nil {
+			if _, damaged := errors.AsType[*outbox.DamagedError](err); !damaged || strings.ContainsFunc(err.Error(), unicode.IsControl) {
+				t.Errorf("%q: the error %q, %T", text, err, err)
+			}
+			if identified == nil {
+				t.Errorf("%q: a key for a file with %v", text, err)
+			}
+			return
+		}
+		if identified != nil || key.Lane == "" || key.Lane != e.Message.Channel || key.User != e.Message.User {
+			t.Errorf("%+v has the key %+v, error %v", e, key, identified)
+		}
+		written, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(written) > longestFile {
+			return
+		}
+		if again, err := readEnvelope(bytes.NewReader(written)); err != nil || !reflect.DeepEqual(again, e) {
+			t.Errorf("read %+v, written and read again %+v, %v", e, again, err)
 		}
 	})
 }

@@ -1,15 +1,22 @@
 package sendmail
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"io"
+	"reflect"
 	"strings"
 	"testing"
+	"time"
+	"unicode"
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/mail"
+	"github.com/cronring/cronring/daemon/outbox"
 )
 
 // closing is output in a file that must be removed with its message.
@@ -47,4 +54,41 @@ func TestOutputIsLetGoWithoutMailer(t *testing.T) {
 			t.Errorf("%v: the output was not let go although no letter came of it", family)
 		}
 	}
+}
+
+// FuzzEnvelope reads any file of the queue.
+func FuzzEnvelope(f *testing.F) {
+	first, err := json.Marshal(envelope{
+		User: "ann", Dir: "/home/ann", Argv: []string{"/usr/sbin/sendmail", "-i", "-t"}, Env: []string{"HOME=/home/ann"}, Output: 5, Born: time.Unix(1_700_000_000, 0).UTC(),
+	})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(append(first, "\nTo: ann\n\nmuch\n"...))
+	f.Add(first)
+	f.Add([]byte("{\"user\":\"ann\",\"argv\":[]}\n"))
+	f.Add([]byte("{\"born\":\"\\u001b[31m\"}\n"))
+	f.Add([]byte("{\"output\":1e400}\n\x1b"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		e, length, err := readEnvelope(bytes.NewReader(text))
+		if err != nil {
+			if _, damaged := errors.AsType[*outbox.DamagedError](err); !damaged || strings.ContainsFunc(err.Error(), unicode.IsControl) {
+				t.Errorf("%q: the error %q, %T", text, err, err)
+			}
+			return
+		}
+		if length > int64(len(text)) || bytes.IndexByte(text, '\n') != int(length-1) || e.User == "" || len(e.Argv) == 0 {
+			t.Fatalf("%q is read as %+v of %d bytes", text, e, length)
+		}
+		if other, n, err := readEnvelope(bytes.NewReader(append(text[:length:length], "another\nmessage"...))); err != nil || n != length || !reflect.DeepEqual(other, e) {
+			t.Errorf("%q: with another message it is %+v, %v", text, other, err)
+		}
+		first, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, _, err := readEnvelope(bytes.NewReader(append(first, '\n'))); err != nil || !reflect.DeepEqual(again, e) {
+			t.Errorf("read %+v, written and read again %+v, %v", e, again, err)
+		}
+	})
 }
