@@ -1,7 +1,9 @@
 package timetable
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -32,10 +34,12 @@ type DateRange struct{ First, Last Day }
 // NewDates returns the dates of ranges, which are between 1970 and LastYear.
 func NewDates(name string, ranges []DateRange) *Dates {
 	d := &Dates{name: name}
-	for _, r := range ranges {
-		for day := r.First; day <= r.Last; day++ {
-			m := monthOf(day.count())
-			d.add(m, 1<<(day.count()-m.first))
+	next := Day(0)
+	for _, r := range slices.SortedFunc(slices.Values(ranges), func(a, b DateRange) int { return cmp.Compare(a.First, b.First) }) {
+		next = max(next, r.First) // each day is added once, however many ranges have it
+		for ; next <= r.Last; next++ {
+			m := monthOf(next.count())
+			d.add(m, 1<<(next.count()-m.first))
 		}
 	}
 	return d
