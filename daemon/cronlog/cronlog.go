@@ -34,19 +34,24 @@ const maxLine = 1 << 20
 
 // Parse returns the starts of a period in a log, whose times without a zone are in zone.
 func Parse(r io.Reader, zone *time.Location, from, to time.Time) ([]Start, error) {
-	var list []Start
-	lines := bufio.NewReaderSize(r, maxLine)
-	for {
+	return parseLines(bufio.NewReaderSize(r, maxLine), zone, from, to)
+}
+
+// parseLines ignores lines that do not fit into the buffer of the reader.
+func parseLines(lines *bufio.Reader, zone *time.Location, from, to time.Time) (list []Start, err error) {
+	for long := false; ; {
 		line, err := lines.ReadSlice('\n')
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
-			continue // a part of a line too long
+			long = true // and its end is not a line either
+			continue
 		case err != nil && !errors.Is(err, io.EOF):
 			return nil, err
 		}
-		if s, ok := parseLine(string(line), zone, to); ok && !s.At.Before(from.Add(-Early)) && s.At.Before(to) {
+		if s, ok := parseLine(string(line), zone, to); ok && !long && !s.At.Before(from.Add(-Early)) && s.At.Before(to) {
 			list = append(list, s)
 		}
+		long = false
 		if err != nil {
 			return list, nil
 		}
