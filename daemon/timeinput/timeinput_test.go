@@ -85,3 +85,52 @@ func TestParseEnd(t *testing.T) {
 		}
 	}
 }
+
+// FuzzParse reads any text as each kind of time, in zones with unusual changes.
+func FuzzParse(f *testing.F) {
+	var zones []*time.Location
+	for _, name := range []string{"UTC", "Europe/Berlin", "Australia/Lord_Howe"} {
+		zone, err := time.LoadLocation(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		zones = append(zones, zone)
+	}
+	for _, text := range []string{
+		"2026-03-08T07:00:00.123456789Z", "2026-03-29 02:30", "02:30", "yesterday 02:30", "tomorrow", "now", "-2h", "+1d12h", "30d",
+		"9999-12-31T23:59:59-23:59", "0000-01-01", "+36525d", "\x1b[31m", "today 24:00",
+	} {
+		f.Add(text, int64(1_774_700_000), int64(3600), uint8(1))
+	}
+	f.Add("02:30", int64(1_774_700_000), int64(86_400), uint8(1)) // Berlin has no such time on the next day
+	f.Fuzz(func(t *testing.T, text string, at, later int64, zone uint8) {
+		if at < 0 || at > 1<<33 || later < -1<<33 || later > 1<<33 {
+			return
+		}
+		loc, now := zones[int(zone)%len(zones)], time.Unix(at, 0)
+		start := now.Add(time.Duration(later) * time.Second)
+		for name, read := range map[string]func() (time.Time, error){
+			"time":   func() (time.Time, error) { return Parse(text, now, loc) },
+			"future": func() (time.Time, error) { return ParseFuture(text, now, loc) },
+			"past":   func() (time.Time, error) { return ParsePast(text, now, loc) },
+			"end":    func() (time.Time, error) { return ParseEnd(text, start, now, loc) },
+		} {
+			got, err := read()
+			if err != nil {
+				if err != errTime || !got.IsZero() {
+					t.Errorf("%s %q: %s and the error %v", name, text, got, err)
+				}
+				continue
+			}
+			if got.Year() < 0 || got.Year() > 9999 {
+				t.Errorf("%s %q is in the year %d", name, text, got.Year())
+			}
+			if again, err := Parse(got.UTC().Format(time.RFC3339Nano), now, loc); got.Unix() >= 0 && got.UTC().Year() <= 9999 && (err != nil || !again.Equal(got)) {
+				t.Errorf("%s %q is %s, written and read again %s, %v", name, text, got, again, err)
+			}
+			if _, err := time.Parse("15:04", text); err == nil && name == "end" && (!got.After(start) || !got.After(now)) {
+				t.Errorf("the end %q after %s is %s", text, start.In(loc), got)
+			}
+		}
+	})
+}

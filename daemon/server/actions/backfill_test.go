@@ -31,3 +31,39 @@ func TestParseSpan(t *testing.T) {
 		}
 	}
 }
+
+// FuzzSpan reads any text as the beginning or end of a backfill, in zones with unusual changes.
+func FuzzSpan(f *testing.F) {
+	var zones []*time.Location
+	for _, name := range []string{"UTC", "America/New_York", "Australia/Lord_Howe"} {
+		zone, err := time.LoadLocation(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		zones = append(zones, zone)
+	}
+	for _, text := range []string{
+		"2026-03-08", "2026-11-01", "2026-03-08T02:30", "2026-03-08 02:30:15", "2026-03-01T02:30:00.123456789+01:00",
+		"0000-01-01", "9999-12-31", "9999-12-31T23:59:59-23:59", "2026-03-01..2026-03-02", "\x1b[31m",
+	} {
+		for i := range zones {
+			f.Add(text, uint8(i))
+		}
+	}
+	f.Fuzz(func(t *testing.T, text string, zone uint8) {
+		loc := zones[int(zone)%len(zones)]
+		first, last, ok := parseSpan(text, loc)
+		if !ok {
+			if !first.IsZero() || !last.IsZero() {
+				t.Errorf("%q: %s to %s", text, first, last)
+			}
+			return
+		}
+		if span := last.Sub(first); span < 0 || span >= 25*time.Hour {
+			t.Errorf("%q is %s to %s", text, first, last)
+		}
+		if again, _, ok := parseSpan(first.UTC().Format(time.RFC3339Nano), loc); first.Unix() >= 0 && first.UTC().Year() <= 9999 && (!ok || !again.Equal(first)) {
+			t.Errorf("%q begins at %s, written and read again %s, %t", text, first, again, ok)
+		}
+	})
+}
