@@ -40,7 +40,7 @@ func isSign(text []byte) bool {
 // senderOf returns the process that sent a message, as the kernel reports it, or 0.
 func senderOf(control []byte) int {
 	messages, err := unix.ParseSocketControlMessage(control)
-	if err != nil || len(messages) == 0 {
+	if err != nil || len(messages) == 0 || len(messages[0].Data) < unix.SizeofUcred { // the next function does not check the length
 		return 0
 	}
 	sender, err := unix.ParseUnixCredentials(&messages[0])

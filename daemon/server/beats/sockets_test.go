@@ -398,7 +398,7 @@ func FuzzSign(f *testing.F) {
 	f.Add([]byte("READY=1\nSTATUS=half\nWATCHDOG=1\nMAINPID=1\n"), append(control, control...))
 	f.Add([]byte("STATUS=WATCHDOG=1\nWATCHDOG=trigger\n\n"), unix.UnixRights(0, 1))
 	f.Add([]byte("WATCHDOG=1\r\n\x00"), control[:len(control)-1])
-	f.Add([]byte{}, []byte{})
+	f.Add([]byte{}, []byte("\x10\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x02\x00\x00\x00")) // credentials without content
 	f.Fuzz(func(t *testing.T, text, control []byte) {
 		if got, want := isSign(text), slices.Contains(strings.Split(string(text), "\n"), "WATCHDOG=1"); got != want {
 			t.Errorf("%q is a sign of life: %t, want %t", text, got, want)
