@@ -4,6 +4,7 @@ package clocks
 
 import (
 	"encoding/binary"
+	"math"
 	"slices"
 	"time"
 
@@ -34,7 +35,7 @@ func Encode(now time.Time, sure bool, load uint32, viewSum uint64) []byte {
 func Decode(b []byte, trip time.Duration, now time.Time) (s Sample, ok bool) {
 	r := wire.NewReader(b)
 	theirs := r.Time()
-	s = Sample{Offset: theirs.Add(trip / 2).Sub(now), Trip: trip, Sure: r.Bool(), Load: int(r.Uint32()), ViewSum: r.Uint64()}
+	s = Sample{Offset: theirs.Add(trip / 2).Sub(now), Trip: trip, Sure: r.Bool(), Load: int(min(r.Uint32(), math.MaxInt32)), ViewSum: r.Uint64()}
 	return s, r.Err() == nil && !theirs.IsZero() && trip >= 0
 }
 
