@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/netip"
 	"os"
@@ -95,14 +96,22 @@ func Recall(dir string) (Memory, error) {
 	}
 	var m Memory
 	if err == nil {
-		err = json.Unmarshal(b, &m)
+		m, err = decode(b)
 	}
 	if err != nil {
 		return Memory{}, fmt.Errorf("read the last known members: %w", err)
 	}
+	return m, nil
+}
+
+// decode leaves out members that cannot be used.
+func decode(b []byte) (m Memory, err error) {
+	if err := json.Unmarshal(b, &m); err != nil {
+		return Memory{}, err
+	}
 	usable := m.Peers[:0]
 	for _, p := range m.Peers[:min(len(m.Peers), meta.MaxMembers)] {
-		if wire.CheckID(p.ID) == nil && p.Addr.IsValid() && meta.Printable(p.Name) {
+		if wire.CheckID(p.ID) == nil && p.Addr.IsValid() && meta.Printable(p.Name+p.Addr.String()) { // an address can have a zone
 			usable = append(usable, p)
 		}
 	}
@@ -134,18 +143,22 @@ func RecallNewest(dir string) (messages [][]byte, err error) {
 	}
 	if err == nil {
 		defer f.Close()
-		r := wire.NewStream(f)
-		for r.More() {
-			if m := r.Take(r.Number(largestMessage)); m != nil {
-				messages = append(messages, m)
-			}
-		}
-		err = r.Err()
+		messages, err = readMessages(f)
 	}
 	if err != nil {
 		err = fmt.Errorf("read what the ring ran: %w", err)
 	}
 	return messages, err
+}
+
+func readMessages(from io.Reader) (messages [][]byte, err error) {
+	r := wire.NewStream(from)
+	for r.More() {
+		if m := r.Take(r.Number(largestMessage)); m != nil {
+			messages = append(messages, m)
+		}
+	}
+	return messages, r.Err()
 }
 
 // RememberNewest writes messages about the newest occurrences that members took, so that they do

@@ -1,6 +1,9 @@
 package memory
 
 import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -10,6 +13,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/filetest"
+	"github.com/cronring/cronring/gossip/meta"
 	"github.com/cronring/cronring/gossip/wire"
 )
 
@@ -84,4 +88,41 @@ func TestMemoryOfPeers(t *testing.T) {
 			t.Errorf("%.40q: %v, want nobody", text, m.Peers)
 		}
 	}
+}
+
+// FuzzFiles reads any content of the files about members and about what they ran.
+func FuzzFiles(f *testing.F) {
+	now := time.Unix(1_700_000_000, 0).UTC()
+	peers, err := json.Marshal(Memory{Stamp: now, Peers: []Peer{{ID: "id-2", Name: "b", Addr: netip.MustParseAddrPort("[fe80::2%eth0]:7946"), Seen: now, Rules: meta.Rules{HoldOff: time.Minute}}}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(peers)
+	f.Add([]byte(`{"peers":[{"id":"../x","addr":"10.0.0.2:1"},{"id":"ok","name":"\u001b[31m","addr":"10.0.0.2:1"},{"id":"ok","addr":"[fe80::1%\u001b[31m]:1"}]}`))
+	f.Add([]byte("\x02ab\x00\x01c"))
+	f.Add([]byte("\xff\xff\x3fab"))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		m, err := decode(content)
+		if err != nil && (len(m.Peers) > 0 || !m.Stamp.IsZero()) || len(m.Peers) > meta.MaxMembers {
+			t.Errorf("%q: %+v, %v", content, m, err)
+		}
+		for _, p := range m.Peers {
+			if wire.CheckID(p.ID) != nil || !meta.Printable(p.Name+p.Addr.String()) {
+				t.Errorf("%q: the member %+v", content, p)
+			}
+		}
+		if b, wrong := json.Marshal(m); err == nil {
+			if again, err := decode(b); wrong != nil || err != nil || !reflect.DeepEqual(again, m) {
+				t.Errorf("read %+v, written and read again %+v, %v, %v", m, again, wrong, err)
+			}
+		}
+		messages, err := readMessages(bytes.NewReader(content))
+		var written []byte
+		for _, m := range messages {
+			written = append(binary.AppendUvarint(written, uint64(len(m))), m...)
+		}
+		if !bytes.HasPrefix(content, written) || err == nil && len(written) != len(content) {
+			t.Errorf("%q: %q, %v", content, messages, err)
+		}
+	})
 }
