@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/filetest"
@@ -281,4 +283,29 @@ func TestParseMounts(t *testing.T) {
 	if group, ok := all.group("a"); ok {
 		t.Errorf("a holder of another unit would sweep %q", group)
 	}
+}
+
+// FuzzParse holds that a mount of any user, whose directory and source have any name, changes nothing.
+func FuzzParse(f *testing.F) {
+	const mounts = "31 30 0:27 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw,nsdelegate\n" +
+		"32 30 0:28 /docker/7 /sys/fs/cgroup/cpu,cpuacct rw shared:9 - cgroup cgroup rw,cpu,cpuacct\n"
+	const own = "4:cpu,cpuacct:/docker/7/sub\n1:name=systemd:/a/b.service\n0::/a/b.service\n"
+	want := parse([]byte(mounts), []byte(own))
+	f.Add("/home/ann/x", "sshfs#ann@b:/", own)
+	f.Add(`/home/ann/\040-\040cgroup2\012`, "cgroup2", "0::/user.slice:0::/x\n\n:\n")
+	f.Add("\x1b", "-", "2:pids,memory:/x (deleted)")
+	f.Fuzz(func(t *testing.T, directory, source, groups string) {
+		if strings.ContainsFunc(directory+source, unicode.IsSpace) || !utf8.ValidString(directory+source) || len(directory+source) > 1<<14 { // the kernel escapes blanks
+			return
+		}
+		line := "99 23 0:50 / " + directory + " rw,nosuid,nodev shared:7 - fuse.sshfs " + source + " rw,user_id=1000\n"
+		if got := parse([]byte(line+mounts+line), []byte(own)); !maps.Equal(got, want) {
+			t.Errorf("with the mount %q the hierarchies are %v, want %v", line, got, want)
+		}
+		for name, h := range parse([]byte(mounts), []byte(groups)) {
+			if strings.Contains(h.own, "\n") || h.mount != want[name].mount {
+				t.Errorf("%q: the hierarchy %q is %+v", groups, name, h)
+			}
+		}
+	})
 }
