@@ -307,7 +307,7 @@ func printMeaning(a *cli.App, c coming, loc *time.Location) {
 // printAdvice writes diagnostics on something that has no place in a file.
 func printAdvice(a *cli.App, diagnostics []api.Diagnostic) {
 	for _, d := range diagnostics {
-		a.Printf("%s %s %s", a.Paint(cli.SeverityTone[d.Severity], d.Severity), d.Code, display.Text(d.Message))
+		a.Printf("%s %s %s", a.Paint(cli.SeverityTone[d.Severity], display.Text(d.Severity)), display.Text(string(d.Code)), display.Text(d.Message))
 		if d.Fix != "" {
 			a.Printf("; fix: %s", display.Text(d.Fix))
 		}

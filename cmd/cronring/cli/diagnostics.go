@@ -22,7 +22,7 @@ func (p *Printer) PrintDiagnostic(d api.Diagnostic) {
 	if d.Column > 0 {
 		place += fmt.Sprintf(":%d", d.Column)
 	}
-	p.Printf("%s %s %s %s\n", place, p.Paint(SeverityTone[d.Severity], fmt.Sprintf("%-7s", d.Severity)), d.Code, display.Text(d.Message))
+	p.Printf("%s %s %s %s\n", place, p.Paint(SeverityTone[d.Severity], fmt.Sprintf("%-7s", display.Text(d.Severity))), display.Text(string(d.Code)), display.Text(d.Message))
 }
 
 // excerptSide limits how much of a long line is shown on either side of the error.

@@ -1,8 +1,14 @@
 package cli
 
 import (
+	"bufio"
+	"bytes"
+	"encoding/json"
 	"strings"
 	"testing"
+	"unicode"
+
+	"github.com/cronring/cronring/daemon/api"
 )
 
 func TestExcerptShowsPlace(t *testing.T) {
@@ -30,4 +36,23 @@ func TestExcerptShowsPlace(t *testing.T) {
 	if shown, carets := Excerpt("a\x1b[2J!\xff", 6, 1); strings.Contains(shown, "\x1b") || !strings.HasSuffix(carets, " ^") {
 		t.Errorf("control bytes: got %q, %q", shown, carets)
 	}
+}
+
+// FuzzDiagnostic prints any diagnostic of a hostile daemon on another host.
+func FuzzDiagnostic(f *testing.F) {
+	f.Add([]byte(`{"file":"/etc/crontab","line":7,"column":3,"severity":"error","code":"bad-minute","message":"61 is not a minute","fix":"write 0 to 59"}`))
+	f.Add([]byte(`{"file":"a\nb","line":-1,"severity":"\u001b[31m","code":"\u001b]0;x\u0007","message":"\r"}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var d api.Diagnostic
+		if json.Unmarshal(text, &d) != nil {
+			return
+		}
+		var out bytes.Buffer
+		p := Printer{Out: bufio.NewWriter(&out), Color: OneOf("never")}
+		p.PrintDiagnostic(d)
+		p.Out.Flush()
+		if line, ok := bytes.CutSuffix(out.Bytes(), []byte("\n")); !ok || bytes.ContainsFunc(line, unicode.IsControl) {
+			t.Errorf("%s is printed as %q", text, out.Bytes())
+		}
+	})
 }

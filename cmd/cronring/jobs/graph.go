@@ -102,7 +102,7 @@ func newDrawing(a *cli.App, g api.Graph) *drawing {
 
 func (t *drawing) link(e api.Edge, child int, key string) {
 	if parent, ok := t.index[e.Job]; ok {
-		t.below[parent] = append(t.below[parent], link{child, key + ":" + strings.Join(e.Outcomes, ",")})
+		t.below[parent] = append(t.below[parent], link{child, key + ":" + display.Text(strings.Join(e.Outcomes, ","))})
 	}
 }
 
@@ -190,7 +190,7 @@ func (t *drawing) facts(n *api.Node) []string {
 		words = append(words, "when="+display.Text(n.When))
 	}
 	if r := n.Newest; r != nil {
-		words = append(words, fmt.Sprintf("run %d %s%s", r.ID, r.Verdict.Words(), t.ago(r.Ended)))
+		words = append(words, fmt.Sprintf("run %d %s%s", r.ID, display.Text(r.Verdict.Words()), t.ago(r.Ended)))
 	}
 	for _, r := range n.Running {
 		words = append(words, display.Text(t.going(r)))

@@ -3,10 +3,12 @@ package jobs
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
@@ -94,4 +96,37 @@ func TestGraphInDotIsQuoted(t *testing.T) {
 	if tree := drawn(t, drawTree, evil); strings.ContainsAny(strings.TrimSuffix(tree, "\n"), "\x1b\n") {
 		t.Errorf("the tree has control characters: %q", tree)
 	}
+}
+
+// FuzzGraph draws any graph of a hostile daemon on another host.
+func FuzzGraph(f *testing.F) {
+	evil := node("b", "\x1b[31m", "a:\x1b[31m", "\x1b:ok")
+	evil.Newest, evil.When = &job.Run{ID: 7, Verdict: "\x1b[31m"}, "\n"
+	for _, nodes := range [][]api.Node{night(), {node("a", job.StateOK), evil}, {node("a", "", "a:ok", "b:"), node("b", "", "a:"), node("b", "")}} {
+		text, err := json.Marshal(api.Graph{Jobs: nodes})
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var g api.Graph
+		if json.Unmarshal(text, &g) != nil {
+			return
+		}
+		var out bytes.Buffer
+		a := &cli.App{Printer: cli.Printer{Out: bufio.NewWriter(&out), Color: cli.OneOf("never")}, Now: func() time.Time { return time.Unix(1_700_000_000, 0) }}
+		newDrawing(a, g).print()
+		a.Out.Flush()
+		if bytes.ContainsFunc(out.Bytes(), func(r rune) bool { return unicode.IsControl(r) && r != '\n' }) {
+			t.Errorf("%s is drawn as %q", text, out.Bytes())
+		}
+		lines := len(g.Jobs)
+		for _, n := range g.Jobs {
+			lines += len(n.After) + len(n.On)
+		}
+		if n := bytes.Count(out.Bytes(), []byte("\n")); n > lines {
+			t.Errorf("%s is drawn in %d lines, want at most %d", text, n, lines)
+		}
+	})
 }

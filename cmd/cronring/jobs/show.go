@@ -45,7 +45,7 @@ func NewShow(a *cli.App) *cobra.Command {
 
 func printJob(a *cli.App, j api.Job, loc *time.Location) {
 	look := cli.StateLook[j.State]
-	a.Printf("%s  %s\n", display.Text(string(j.Job.ID)), a.Paint(look.Tone, cli.StateSign(j.State)+" "+string(j.State)))
+	a.Printf("%s  %s\n", display.Text(string(j.Job.ID)), a.Paint(look.Tone, cli.StateSign(j.State)+" "+display.Text(string(j.State))))
 	a.PrintField("about", j.Job.Options["desc"])
 	a.PrintField("ask", j.Job.Options["owner"])
 	a.PrintField("schedule", j.Job.StartsOn()+"   "+j.Meaning)

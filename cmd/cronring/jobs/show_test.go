@@ -3,10 +3,13 @@ package jobs
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -30,4 +33,36 @@ func TestShowTellsWhatARunWaitsFor(t *testing.T) {
 			t.Errorf("show a run that is %s: got %q, want %q", tc.run.State, got, tc.want)
 		}
 	}
+}
+
+// FuzzWhy prints any explanation of a hostile daemon on another host.
+func FuzzWhy(f *testing.F) {
+	at := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	for _, w := range []api.Why{
+		{V: api.Version, Job: "etl", At: at, Zone: "UTC", Ran: true, Verdict: "It ran.", Run: &job.Run{ID: 7},
+			Steps: []api.Step{{Name: job.StepSchedule, State: api.Passed, Fact: "due"}}, Facts: []string{"x"}, Remedies: []api.Remedy{{What: "run it", Command: "cronring run etl"}}},
+		{Job: "\x1b[31m", Verdict: "a\nb\x1b", Steps: []api.Step{{Name: "\x1b]0;x\a\n", State: "\x1b[31m", Fact: "\x9b"}}, Facts: []string{"\x1b"}, Remedies: []api.Remedy{{What: "\r", Command: "\x00"}}},
+	} {
+		text, err := json.Marshal(w)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var w api.Why
+		if json.Unmarshal(text, &w) != nil {
+			return
+		}
+		var out bytes.Buffer
+		a := &cli.App{Printer: cli.Printer{Out: bufio.NewWriter(&out), Color: cli.OneOf("never")}}
+		printWhy(a, w, time.UTC)
+		a.Out.Flush()
+		if bytes.ContainsFunc(out.Bytes(), func(r rune) bool { return unicode.IsControl(r) && r != '\n' }) {
+			t.Errorf("%s is printed as %q", text, out.Bytes())
+		}
+		if lines := bytes.Count(out.Bytes(), []byte("\n")); lines > 6+len(w.Steps)+len(w.Facts)+len(w.Remedies) {
+			t.Errorf("%s is printed as %d lines", text, lines)
+		}
+	})
 }

@@ -158,7 +158,7 @@ func printStatus(a *cli.App, s api.Status, jobs []job.Status, loc *time.Location
 	if s.NoDaemon != "" {
 		a.Printf("%s", display.Text(s.NoDaemon))
 	} else {
-		a.Printf("cronringd %s on %s, up %s", s.Version, display.Text(s.Host), display.Brief(s.Now.Sub(s.Started).Round(time.Second)))
+		a.Printf("cronringd %s on %s, up %s", display.Text(s.Version), display.Text(s.Host), display.Brief(s.Now.Sub(s.Started).Round(time.Second)))
 	}
 	if s.Next != nil {
 		a.Printf("    next: %s %s %s", display.Text(string(s.Next.Job)), s.Next.At.In(loc).Format("15:04:05 MST"), a.FromNow(s.Next.At))

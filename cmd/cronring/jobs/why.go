@@ -46,7 +46,7 @@ func printWhy(a *cli.App, w api.Why, loc *time.Location) {
 	a.Printf("%s at %s\n", display.Text(string(w.Job)), w.At.In(loc).Format(cli.LongTime))
 	a.Printf("%s %s\n\n", stepSign(a, w.Sum()), display.Text(w.Verdict))
 	for _, step := range w.Steps {
-		a.Printf("  %s %-9s %s\n", stepSign(a, step.State), step.Name, display.Text(step.Fact))
+		a.Printf("  %s %-9s %s\n", stepSign(a, step.State), display.Text(string(step.Name)), display.Text(step.Fact))
 	}
 	for i, fact := range w.Facts {
 		if i == 0 {

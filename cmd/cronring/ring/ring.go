@@ -169,7 +169,7 @@ func ringStatus(ctx context.Context, a *cli.App, out *cli.Output) error {
 
 // ringLine summarises a ring in one line.
 func ringLine(r *api.Ring) string {
-	line := fmt.Sprintf("ring \"%s\"  %d of %d up  %s", display.Text(r.Name), r.Up(), len(r.Members), r.Mode)
+	line := fmt.Sprintf("ring \"%s\"  %d of %d up  %s", display.Text(r.Name), r.Up(), len(r.Members), display.Text(r.Mode))
 	if r.Quorum > 0 {
 		line += fmt.Sprintf("  quorum %d of %d", r.Quorum, len(r.Voters))
 	}

@@ -58,11 +58,11 @@ func printEvent(a *cli.App, e api.Event, out *cli.Output, loc *time.Location) er
 		a.Printf("%s %s\n", e.Record.At.In(loc).Format("15:04:05.000"), display.Text(recordText(e.Record)))
 	case e.Chunk != nil:
 		for line := range strings.Lines(string(e.Chunk.Data)) {
-			a.Printf("%s %s  %s  run %d  %s\n", e.Chunk.At.In(loc).Format("15:04:05.000"), e.Chunk.Stream, display.Text(string(e.Chunk.Job)), e.Chunk.Run,
+			a.Printf("%s %s  %s  run %d  %s\n", e.Chunk.At.In(loc).Format("15:04:05.000"), display.Text(string(e.Chunk.Stream)), display.Text(string(e.Chunk.Job)), e.Chunk.Run,
 				display.AppendLine(nil, []byte(strings.TrimRight(line, "\r\n")), false))
 		}
 	case e.Notice != nil:
-		a.Printf("%s notice  %s  %s  %s\n", e.Notice.At.In(loc).Format("15:04:05.000"), e.Notice.On,
+		a.Printf("%s notice  %s  %s  %s\n", e.Notice.At.In(loc).Format("15:04:05.000"), display.Text(string(e.Notice.On)),
 			display.Text(string(e.Notice.Job)), display.Text(e.Notice.Text))
 	case e.Gap != nil:
 		a.Printf("[%s left out: this reader was too slow]\n", display.Count(e.Gap.Lost, "event"))

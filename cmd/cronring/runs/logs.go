@@ -257,7 +257,7 @@ func (p *outputPrinter) cleaner(s job.Stream) *display.Lines {
 		case s == journalStream && !p.flags.times:
 			c.Prefix = func() string { return "[journal] " }
 		case p.flags.times:
-			c.Prefix = func() string { return p.at.In(p.loc).Format("15:04:05.000 ") + string(s) + "  " }
+			c.Prefix = func() string { return p.at.In(p.loc).Format("15:04:05.000 ") + display.Text(string(s)) + "  " }
 		}
 		p.cleaners[s] = c
 	}
