@@ -1,20 +1,25 @@
 package api
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/cronring/cronring/daemon/hosttest"
+	"github.com/cronring/cronring/daemon/job"
 )
 
 // answering listens on a socket and writes the same bytes to every client.
@@ -290,4 +295,93 @@ func TestConnectOwnRefusesOtherUsers(t *testing.T) {
 			conn.Close()
 		}
 	}
+}
+
+// body answers each request with the same text.
+type body struct {
+	status int
+	text   []byte
+}
+
+func (b body) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: b.status, Status: fmt.Sprint(b.status), Body: io.NopCloser(bytes.NewReader(b.text)), Request: r}, nil
+}
+
+// collect reads a stream, and returns its events as JSON.
+func collect(t *testing.T, text []byte) (events [][]byte, err error) {
+	t.Helper()
+	c := Client{remote: true, http: &http.Client{Transport: body{http.StatusOK, text}}, patience: answerTime}
+	for e, failed := range c.Output(t.Context(), "7", true) {
+		if err != nil {
+			t.Fatalf("%q: an event follows the error %v", text, err)
+		}
+		if err = failed; err != nil {
+			continue
+		}
+		if r := e.Record; r != nil {
+			_ = r.Words()
+		}
+		if r := e.Record; r != nil && r.Run != nil {
+			_ = r.Run.Ending()
+		}
+		again, err := json.Marshal(e)
+		if err != nil {
+			t.Fatalf("%q: write event again: %v", text, err)
+		}
+		events = append(events, again)
+	}
+	return events, err
+}
+
+// FuzzAnswers reads any answer of a hostile daemon on another host.
+func FuzzAnswers(f *testing.F) {
+	at := time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
+	run := job.Run{ID: 7, Job: "etl", State: job.RunEnded, Started: at, Ended: at, Outcome: job.Outcome{Kind: job.Signalled, Signal: 9}}
+	for _, document := range []any{
+		Event{Chunk: &job.Chunk{Job: "etl", Run: 7, At: at, Stream: job.Stderr, Data: []byte("x\n")}}, Event{Record: &job.Record{Kind: job.Ended, Run: &run}},
+		Event{Gap: &Gap{Lost: 3}}, Event{Error: &Error{V: Version, Kind: Internal, What: "no more"}}, Error{V: Version, Kind: Conflict, What: "cannot GET /v1/why: no"},
+		Why{V: Version, Job: "etl", At: at, Run: &run, Steps: []Step{{Name: job.StepSchedule, State: Crossed}}}, Run{V: Version, Run: run}, Status{Health: Health{V: Version}, Now: at},
+		map[string]any{"v": Version, "jobs": []job.Status{{Job: job.Job{ID: "etl"}, State: job.StateOK, Running: []job.Run{run}}}}, Ring{Members: []Member{{ID: "a", Labels: map[string]string{"a": "b"}}}},
+	} {
+		text, err := json.Marshal(document)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+		f.Add(append(append(text, '\n'), text[:len(text)-1]...))
+	}
+	f.Add([]byte(`{"jobs":[null,{},[]`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		events, err := collect(t, text)
+		if again, errAgain := collect(t, bytes.Join(events, nil)); errAgain != nil || !slices.EqualFunc(again, events, bytes.Equal) {
+			t.Errorf("read %q, written and read again %q, %v", events, again, errAgain)
+		}
+		if more, errMore := collect(t, append(text[:len(text):len(text)], "\n\x00"...)); err == nil && (errMore == nil || !slices.EqualFunc(more, events, bytes.Equal)) {
+			t.Errorf("%q has %q, with a wrong line after it %q, %v", text, events, more, errMore)
+		}
+		c := Client{remote: true, http: &http.Client{Transport: body{http.StatusOK, text}}, patience: answerTime}
+		if why, err := c.Why(t.Context(), "etl", at); err == nil {
+			_ = why.Sum()
+		}
+		if run, err := c.OneRun(t.Context(), "7"); err == nil {
+			_, _ = run.Ending(), run.Failed()
+		}
+		_, _ = c.Status(t.Context())
+		if jobs, err := c.List(t.Context(), Query{}); len(jobs) > len(text) || err != nil && jobs != nil {
+			t.Errorf("%q has %d jobs, error %v", text, len(jobs), err)
+		}
+		if ring, err := c.Ring(t.Context()); err == nil {
+			for i := range ring.Members {
+				_ = ring.Members[i].LabelsText()
+			}
+			if up := ring.Up(); up > len(ring.Members) {
+				t.Errorf("%q: %d of %d members are up", text, up, len(ring.Members))
+			}
+		}
+		c.http.Transport = body{http.StatusConflict, text}
+		_, err = c.Why(t.Context(), "etl", at)
+		if e, ok := errors.AsType[*Error](err); !ok || e.What == "" || e.Kind == "" || e.Kind.Exit() == 0 {
+			t.Errorf("the refusal %q is read as %#v", text, err)
+		}
+	})
 }
