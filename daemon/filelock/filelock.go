@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/crontab/diagnostic"
 )
 
 // Process is a process that holds a lock.
@@ -24,7 +26,7 @@ func (p Process) String() string {
 	if p.Name == "" {
 		return fmt.Sprintf("process %d", p.PID)
 	}
-	return fmt.Sprintf("process %d (%s)", p.PID, p.Name)
+	return fmt.Sprintf("process %d (%s)", p.PID, diagnostic.Harmless(p.Name))
 }
 
 // Of returns the process that holds a lock of flock(2) or fcntl(2) on a file,

@@ -6,8 +6,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
+	"unicode"
 
 	"golang.org/x/sys/unix"
 
@@ -106,4 +108,16 @@ func TestOfAnInheritor(t *testing.T) {
 	if want := string(text[:n]); !ok || p.Name != "filelock.test" || want != fmt.Sprintln(p.PID) {
 		t.Errorf("%v, %t; want process %s", p, ok, want)
 	}
+}
+
+// FuzzName holds that a process, whose user chooses the name, sends nothing to the terminal of the administrator.
+func FuzzName(f *testing.F) {
+	f.Add("cron")
+	f.Add("")
+	f.Add("\x1b]0;x\a\ncronringd: all is well")
+	f.Fuzz(func(t *testing.T, name string) {
+		if text := (Process{PID: 5, Name: name}).String(); strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) || len(text) > 1000 {
+			t.Errorf("the name %q is shown as %q", name, text)
+		}
+	})
 }
