@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/cronring/cronring/crontab/diagnostic"
 	"github.com/cronring/cronring/daemon/atomicfile"
 )
 
@@ -27,10 +28,10 @@ const deadSuffix = ".dead"
 // MaxDead is the maximum number of undeliverable files. They are kept for inspection.
 const MaxDead = 100
 
-// DamagedError reports an invalid file, so that a retry is useless.
+// DamagedError reports an invalid file, so that a retry is useless. Why may quote the file.
 type DamagedError struct{ Why string }
 
-func (e *DamagedError) Error() string { return "damaged: " + e.Why }
+func (e *DamagedError) Error() string { return "damaged: " + diagnostic.Harmless(e.Why) }
 
 // Name returns the name of a file.
 func Name(number uint64) string { return fmt.Sprintf("%020d", number) }
