@@ -156,33 +156,31 @@ func TestRequestsForCrontabsLetOthersCompute(t *testing.T) {
 		"directory service": {func(o *Crontabs, ready chan struct{}) { o.Accounts = slowAccounts{o.Accounts, ready} }, "GET /v1/health"},
 		"large crontab":     {func(o *Crontabs, ready chan struct{}) { o.Revisions = slowRevisions{o.Revisions, ready} }, "GET /v1/revision"},
 	} {
-		for _, path := range []string{"/v1/crontab", "/v1/file"} {
-			t.Run(what+" "+path, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					w := annsWorld(t)
-					addCrontabs(t, w)
-					installAnns(w, strings.Repeat("# "+strings.Repeat("x", 1021)+"\n", call.MaxBody/1024+1))
-					ready := make(chan struct{})
-					test.slow(w.crontabs, ready)
-					s := w.server()
-					method, before, _ := strings.Cut(test.first, " ")
-					first := w.begin(s, annUID, method, before, request[test.first])
-					synctest.Wait()
-					second := w.begin(s, annUID, "GET", path, walked{})
-					synctest.Wait()
-					others := w.begin(s, bobUID, "GET", "/v1/status", walked{})
-					synctest.Wait()
-					if len(second) > 0 || len(others) == 0 {
-						t.Errorf("ann's request has ended: %t, bob's: %t; want only bob's", len(second) > 0, len(others) > 0)
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := annsWorld(t)
+				addCrontabs(t, w)
+				installAnns(w, strings.Repeat("# "+strings.Repeat("x", 1021)+"\n", call.MaxBody/1024+1))
+				ready := make(chan struct{})
+				test.slow(w.crontabs, ready)
+				s := w.server()
+				method, before, _ := strings.Cut(test.first, " ")
+				first := w.begin(s, annUID, method, before, request[test.first])
+				synctest.Wait()
+				second := w.begin(s, annUID, "GET", "/v1/crontab", walked{})
+				synctest.Wait()
+				others := w.begin(s, bobUID, "GET", "/v1/status", walked{})
+				synctest.Wait()
+				if len(second) > 0 || len(others) == 0 {
+					t.Errorf("ann's request has ended: %t, bob's: %t; want only bob's", len(second) > 0, len(others) > 0)
+				}
+				close(ready)
+				for i, status := range []<-chan int{first, second, others} {
+					if got := <-status; got != http.StatusOK {
+						t.Errorf("request %d: status %d", i+1, got)
 					}
-					close(ready)
-					for i, status := range []<-chan int{first, second, others} {
-						if got := <-status; got != http.StatusOK {
-							t.Errorf("request %d: status %d", i+1, got)
-						}
-					}
-				})
+				}
 			})
-		}
+		})
 	}
 }
