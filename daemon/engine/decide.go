@@ -274,7 +274,7 @@ func (e *Engine) clear(live []*live.Run) {
 // newRun makes the first run of an occurrence on this host.
 func (e *Engine) newRun(o *gate.Occurrence) *live.Run {
 	era := e.eraOf(o.Options)
-	r := &live.Run{Options: o.Options, Zone: o.Zone(), Gate: live.GateOverlap + 1, Cause: o.Cause, CauseDetail: o.Detail, Run: job.Run{
+	r := &live.Run{Options: o.Options, Zone: o.Zone(), Cause: o.Cause, CauseDetail: o.Detail, Run: job.Run{
 		ID: e.nextRun, Job: o.ID, Due: o.Due, Era: era, Attempt: 1, Trigger: o.Trigger, By: o.By,
 		User: o.User(), Forced: o.Forced, Decided: e.now.Wall, Backfill: o.Backfill, Parents: o.Parents, Env: o.Env,
 	}}
@@ -293,12 +293,13 @@ func (e *Engine) newRun(o *gate.Occurrence) *live.Run {
 			r.Tried = x.Tried
 		}
 		if x := p.Orphan; x != nil && x.Begun {
-			r.Attempt, r.Lost, r.Gate = max(x.Attempt, 1)+1, x.Lost, live.GateSlots
+			r.Attempt, r.Lost = max(x.Attempt, 1)+1, x.Lost
 			if !x.Left {
 				r.Lost++
 			}
 		}
 	}
+	r.Gate = live.FirstGate(&r.Run)
 	e.add(r)
 	e.watchStart(r)
 	return r

@@ -144,5 +144,5 @@
 //  38. A job with delay= starts by itself no sooner than that after its last run was over,
 //     and never while a run of it is live. If none is live, its next occurrence is planned,
 //     no later than delay= from now (in steps of agenda.DelayStep), or when its hours begin.
-//  39. At most max-running-per-user commands of if= of a user run at once.
+//  39. At most max-running-per-user commands of if= of a user other than root run at once.
 package engine

@@ -147,7 +147,7 @@ func (e *Engine) goOn(r *live.Run, cause job.Reason) {
 	if cause != r.Cause {
 		r.Cause, r.CauseDetail = cause, ""
 	}
-	r.Gate = max(r.Gate, live.GateOverlap+1)
+	r.Gate = max(r.Gate, live.FirstGate(&r.Run))
 	e.pass(r)
 }
 
@@ -164,13 +164,13 @@ func (e *Engine) conditions(r *live.Run) (passes bool) {
 	switch {
 	case c == nil || r.Forced:
 		return true
-	case r.Checking:
+	case r.Measuring:
 		return false
 	case r.WaitsOn() != job.WaitsOnConditions:
 		r.NotBefore, r.Unmet = e.now.Wall, ""
 		e.wait(r, job.WaitsOnConditions, "")
 	}
-	r.Checking = true
+	r.Measuring = true
 	e.emit(effect.Measure{Run: r.ID, User: r.User, Conditions: c})
 	return false
 }
@@ -178,10 +178,12 @@ func (e *Engine) conditions(r *live.Run) (passes bool) {
 // measured handles the result of the measurement.
 func (e *Engine) measured(ev event.Measured) {
 	r := e.live[ev.Run]
-	if r == nil || !r.Checking || r.Gate != live.GateConditions {
+	if r == nil || !r.Measuring {
 		return
 	}
-	r.Checking = false
+	if r.Measuring = false; r.Gate != live.GateConditions { // an edit removed them
+		return
+	}
 	switch {
 	case ev.Unmet.Options == "":
 		r.Gate = live.GateConditions + 1
@@ -210,7 +212,7 @@ func (e *Engine) check(r *live.Run) (passes bool) {
 		r.NotBefore = e.now.Wall
 		e.wait(r, job.WaitsOnCheck, "")
 	}
-	if e.checks.Begin(r, e.slots.Limits.PerUser(r.User)) {
+	if !e.checks.Runs(r.ID) && e.checks.Begin(r, e.slots.Limits.PerUser(r.User)) {
 		e.emit(effect.Check{Start: e.starting(r), Command: r.Options.If})
 	}
 	return false
@@ -220,10 +222,9 @@ func (e *Engine) check(r *live.Run) (passes bool) {
 // killed, the run is skipped.
 func (e *Engine) checked(ev event.Checked) {
 	r := e.live[ev.Run]
-	if r == nil || !r.Checking || r.Gate != live.GateCheck {
+	if !e.checks.End(ev.Run) || r == nil || r.Gate != live.GateCheck {
 		return
 	}
-	e.checks.End(r)
 	if !ev.Outcome.OK() {
 		r.Verdict = job.VerdictSkip
 		e.dropFor(r, job.CheckRefused, ev.Outcome.String())
@@ -233,11 +234,11 @@ func (e *Engine) checked(ev event.Checked) {
 	e.goOn(r, job.RanAfterCheck)
 }
 
-// unask kills the command of if= for a run that is dropped while the command runs.
+// unask kills the command of if= for a run that is dropped while the command runs. It counts until
+// it has ended: a system call can delay that.
 func (e *Engine) unask(r *live.Run) {
-	if r.Checking && r.Gate == live.GateCheck {
+	if e.checks.Runs(r.ID) {
 		e.emit(effect.Kill{Run: r.ID, Signal: syscall.SIGKILL})
-		e.checks.End(r)
 	}
 }
 
@@ -247,7 +248,7 @@ func (e *Engine) nextCheck() bool {
 	if r == nil {
 		return false
 	}
-	if e.live[r.ID] == r && r.WaitsOn() == job.WaitsOnCheck && !r.Checking {
+	if e.live[r.ID] == r && r.WaitsOn() == job.WaitsOnCheck {
 		e.goOn(r, job.RanAfterCheck)
 	}
 	return true

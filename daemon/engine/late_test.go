@@ -63,38 +63,56 @@ func TestAwaitedCrontabIsTakenAsIfItHadComeFirst(t *testing.T) {
 	}
 }
 
-// A run that waited in the previous daemon, and one that was lost with it, go on when the crontab of
-// their user is loaded; until then they are not dropped.
+// Runs that waited in the previous daemon, and one that was lost with it, continue when the crontab
+// of their user is loaded; until then they are not dropped.
 func TestRunsOfAwaitedCrontabWaitForIt(t *testing.T) {
 	h := newSimHost(t, noon, time.UTC)
-	file := h.users("ann", "#@ name=tried retry=3\n0 * * * * x\n#@ name=lost if-lost=rerun\n0 * * * * x\n")
-	tried := job.Run{
-		ID: 7, Job: "ann/tried", User: "ann", Due: noon.Add(-time.Hour), Attempt: 2, Trigger: job.TriggerRetry,
-		Decided: noon.Add(-time.Minute), NotBefore: noon.Add(time.Minute),
-	}
-	tried.Wait(job.WaitsOnRetry)
-	lost := job.Run{ID: 8, Job: "ann/lost", User: "ann", Due: noon.Add(-time.Hour), Attempt: 1, State: job.RunRunning, Started: noon.Add(-time.Hour)}
-	e := New(State{LastSeen: noon, NextRun: 9, Live: []job.Run{tried, lost}})
+	file := h.users("ann", "#@ name=tried retry=3\n0 * * * * x\n#@ name=lost if-lost=rerun\n0 * * * * x\n"+
+		"#@ name=ended overlap=queue\n0 * * * * x\n#@ name=child after=parent wait=5m\n0 * * * * x\n#@ name=parent\n0 0 1 1 * x\n")
 	at := func(d time.Duration) job.Moment { return job.Moment{Wall: noon.Add(d), Up: time.Hour + d} }
+	waiting := func(id job.RunID, name job.ID, attempt int, on job.WaitsOn, until time.Time) job.Run {
+		r := job.Run{
+			ID: id, Job: "ann/" + name, User: "ann", Due: noon.Add(-time.Hour), Attempt: attempt, Trigger: job.TriggerRetry,
+			Decided: noon.Add(-time.Minute), NotBefore: until,
+		}
+		if attempt == 1 {
+			r.Trigger = job.TriggerClock
+		}
+		r.Wait(on)
+		return r
+	}
+	running := func(id job.RunID, name job.ID) job.Run {
+		return job.Run{ID: id, Job: "ann/" + name, User: "ann", Due: noon.Add(-time.Hour), Attempt: 1, State: job.RunRunning, Started: noon.Add(-time.Hour)}
+	}
+	e := New(State{LastSeen: noon, NextRun: 20, Live: []job.Run{
+		waiting(7, "tried", 2, job.WaitsOnRetry, noon.Add(time.Minute)), running(8, "lost"), running(9, "ended"),
+		waiting(10, "ended", 1, job.WaitsOnRun, time.Time{}), waiting(11, "child", 1, job.WaitsOnParents, noon.Add(time.Minute)),
+	}})
 	for _, x := range e.Step(at(time.Second), event.Load{Awaited: map[string]bool{file.Name: true}}) {
 		if fact, ok := x.(effect.Fact); ok && fact.Record.Run != nil {
 			t.Errorf("before the crontab is loaded: %+v", fact.Record)
 		}
 	}
-	starts := map[job.ID]int{}
-	for _, d := range []time.Duration{2 * time.Second, 3 * time.Second, time.Minute, 61 * time.Second} {
-		var events []event.Event
-		if d == 2*time.Second {
-			events = append(events, event.Load{Crontabs: []*crontab.File{file}})
-		}
+	starts, dropped := map[job.ID]int{}, map[job.ID]job.Reason{}
+	events := []event.Event{event.Load{Crontabs: []*crontab.File{file}}}
+	for _, d := range []time.Duration{2 * time.Second, 3 * time.Second, time.Minute, 61 * time.Second, 62 * time.Second} {
 		for _, x := range e.Step(at(d), events...) {
-			if s, ok := x.(effect.Start); ok {
-				starts[s.Run.Job] = s.Run.Attempt
+			switch x := x.(type) {
+			case effect.Start:
+				starts[x.Run.Job] = x.Run.Attempt
+			case effect.Fact:
+				if x.Record.Kind == job.Dropped {
+					dropped[x.Record.Job] = x.Record.Reason
+				}
 			}
 		}
+		events = nil
 	}
-	if want := map[job.ID]int{"ann/tried": 2, "ann/lost": 2}; !maps.Equal(starts, want) {
+	if want := map[job.ID]int{"ann/tried": 2, "ann/lost": 2, "ann/ended": 1}; !maps.Equal(starts, want) {
 		t.Errorf("attempts that started: got %v, want %v", starts, want)
+	}
+	if want := map[job.ID]job.Reason{"ann/child": job.ParentMissed}; !maps.Equal(dropped, want) {
+		t.Errorf("dropped: got %v, want %v", dropped, want)
 	}
 }
 

@@ -116,8 +116,17 @@ func (e *Engine) loadAwaited() {
 	if e.awaited == nil {
 		return
 	}
-	for _, r := range e.awaited.TakeLive(e.jobs.Crontabs()) {
+	runs := e.awaited.TakeLive(e.jobs.Crontabs())
+	e.following = true
+	for _, r := range runs {
 		e.restoreRun(r, e.awaited.LastSeen())
+		e.freed = append(e.freed, r.Job)
+	}
+	e.followAll()
+	for _, r := range runs {
+		if waits := e.live[r.ID]; waits != nil && waits.WaitsForParents() && waits.Await == nil {
+			e.unsettled = append(e.unsettled, waits)
+		}
 	}
 	if e.awaited.Booted {
 		e.boot(func(t *crontab.File) bool { return e.awaited.Crontabs[t.Name] })
@@ -293,6 +302,7 @@ func (e *Engine) applyLimits(l slots.Limits, changed []*live.Run) {
 		}
 		return
 	}
+	e.checks.Recount()
 	next, keepStarts := e.slots.Replaced(l)
 	used := e.slots.IsUsed()
 	e.slots = next

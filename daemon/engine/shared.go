@@ -133,7 +133,8 @@ func (e *Engine) resumeShared(r *live.Run, token uint64) {
 	r.Reclaimed, r.Token, r.TokenAt = false, token, e.now.Up
 	if since := r.StoredAt; !since.IsZero() {
 		r.StoredAt = time.Time{}
-		if e.goOnWaiting(r, since); e.live[r.ID] != r {
+		e.goOnWaiting(r, since)
+		if e.live[r.ID] != r || !r.IsQueued() && !r.WaitsForParents() {
 			return
 		}
 	}
@@ -142,12 +143,10 @@ func (e *Engine) resumeShared(r *live.Run, token uint64) {
 		e.goOn(r, r.Cause)
 	case r.IsQueued():
 		e.startNextOf(r.Job)
-	case r.WaitsOn() == job.WaitsOnSlot || r.WaitsOn() == job.WaitsOnClaim: // restored
+	case r.WaitsOn() == job.WaitsOnSlot:
 		e.lineUp(r)
 	case r.WaitsOn() == job.WaitsOnCheck:
-		if !r.Checking {
-			e.goOn(r, job.RanAfterCheck)
-		}
+		e.goOn(r, job.RanAfterCheck)
 	case r.WaitsForParents():
 		e.goOn(r, job.RanAfterParents)
 	case r.WaitsForTime():

@@ -31,7 +31,7 @@ func FuzzTake(f *testing.F) {
 		}},
 		Starts: []effect.Start{{Run: job.Run{ID: 8, Due: at}}}, Stopping: map[job.RunID]job.Reason{7: job.OverTime},
 		Socket: 1 << 20, Lock: 1<<20 + 1, Beats: map[job.RunID]int{7: 1<<20 + 2}, Config: &config.Config{},
-		Unwritten: recorder.Unwritten{Records: []job.Record{{At: at, Job: "ann/x"}}, Lost: 3},
+		Unwritten: recorder.Unwritten{Records: []job.Record{{At: at, Job: "ann/x", Run: &job.Run{ID: 7, Forced: true, Previous: at}}}, Lost: 3},
 	})
 	if err != nil {
 		f.Fatal(err)

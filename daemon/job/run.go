@@ -33,10 +33,10 @@ type Run struct {
 	Reason     Reason    `json:"reason,omitempty"` // why it was decided, or what it waits for
 	Detail     string    `json:"detail,omitempty"` // names and numbers that belong to Reason, while it waits and if it was dropped
 	NotBefore  time.Time `json:"not_before,omitzero"`
-	Previous   time.Time `json:"-"`              // of a job without times that has parents: when the run before it came due; zero: none
-	Forced     bool      `json:"-"`              // --force was used
-	First      time.Time `json:"first,omitzero"` // when the first attempt began, of a further one of a job with retry-for=
-	Invocation string    `json:"invocation"`     // see Invocation
+	Previous   time.Time `json:"previous,omitzero"` // of a job without times that has parents: when the run before it came due; zero: none
+	Forced     bool      `json:"forced,omitempty"`  // --force was used
+	First      time.Time `json:"first,omitzero"`    // when the first attempt began, of a further one of a job with retry-for=
+	Invocation string    `json:"invocation"`        // see Invocation
 	Decided    time.Time `json:"decided"`
 	Started    time.Time `json:"started,omitzero"`
 	Ended      time.Time `json:"ended,omitzero"`

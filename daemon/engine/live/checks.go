@@ -1,10 +1,18 @@
 package live
 
-// Checks are the commands of if= that run, and the runs that wait because as many commands of
-// their user run as may. The zero value has none.
+import (
+	"maps"
+	"slices"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// Checks counts the running commands of if= of each user, and lists the runs that wait for one to
+// end. The zero value has none.
 type Checks struct {
-	users map[string]*userChecks
-	ended []string // users of whom a command has ended since Next had none left
+	running map[job.RunID]string // the user of each command, also if its run was dropped and it was killed
+	users   map[string]*userChecks
+	ended   []string // users of whom a command has ended since Next returned all that may begin
 }
 
 type userChecks struct {
@@ -12,14 +20,20 @@ type userChecks struct {
 	waiting []*Run // oldest first; some may have been dropped since
 }
 
+// Runs reports whether the command for a run is running.
+func (c *Checks) Runs(id job.RunID) bool {
+	_, runs := c.running[id]
+	return runs
+}
+
 // Begin reports whether the command for a run may begin: if fewer than most of its user run, or
 // most is 0. Otherwise Next returns the run later.
 func (c *Checks) Begin(r *Run, most int) bool {
+	if c.running == nil {
+		c.running, c.users = map[job.RunID]string{}, map[string]*userChecks{}
+	}
 	u := c.users[r.User]
 	if u == nil {
-		if c.users == nil {
-			c.users = map[string]*userChecks{}
-		}
 		u = &userChecks{}
 		c.users[r.User] = u
 	}
@@ -28,21 +42,29 @@ func (c *Checks) Begin(r *Run, most int) bool {
 		return false
 	}
 	u.running++
-	r.Checking = true
+	c.running[r.ID] = r.User
 	return true
 }
 
-// End notes that the command for a run has ended.
-func (c *Checks) End(r *Run) {
-	r.Checking = false
-	u := c.users[r.User]
+// End notes that the command for a run has ended. It reports false if it was not running.
+func (c *Checks) End(id job.RunID) bool {
+	user, ok := c.running[id]
+	if !ok {
+		return false
+	}
+	delete(c.running, id)
+	u := c.users[user]
 	u.running--
 	if len(u.waiting) > 0 {
-		c.ended = append(c.ended, r.User)
+		c.ended = append(c.ended, user)
 	} else if u.running == 0 {
-		delete(c.users, r.User)
+		delete(c.users, user)
 	}
+	return true
 }
+
+// Recount makes Next consider all users again, because their limits have changed.
+func (c *Checks) Recount() { c.ended = slices.Sorted(maps.Keys(c.users)) }
 
 // Next returns a run that waited for its command, and may have it now; nil: none may. It can have
 // been dropped meanwhile. most returns the limit of a user.

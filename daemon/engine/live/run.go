@@ -23,7 +23,7 @@ type Run struct {
 	Gate         Gate            // the gate that it has reached
 	Cause        job.Reason      // why it starts, once it has passed them all
 	CauseDetail  string          // details of cause: numbers and names
-	Checking     bool            // the command of if= is running, or its conditions are being measured
+	Measuring    bool            // its conditions are being measured
 	Unmet        string          // the options of the conditions that did not hold when it last began to wait for others
 	Await        *join.Parents   // state of the parents that it waits for; nil: it does not wait for any
 	ParentsUntil time.Duration   // Moment.Up at which the wait for parents ends; 0: no limit
@@ -124,6 +124,12 @@ func GateOf(r *job.Run) Gate {
 	case job.WaitsOnCheck:
 		return GateCheck
 	}
+	return FirstGate(r)
+}
+
+// FirstGate returns the first gate of a run after overlap=. A further attempt needs only slots and
+// a token.
+func FirstGate(r *job.Run) Gate {
 	if r.Attempt > 1 {
 		return GateSlots
 	}
