@@ -93,6 +93,27 @@ func newestRuns(t *testing.T, d screen.Daemon) (ids []job.RunID) {
 	return ids
 }
 
+// The keys of a job work in its history also if the list is empty, and are at the foot.
+func TestDetailKeepsItsJobInAnEmptyHistory(t *testing.T) {
+	w := screentest.NewWorld(t)
+	s, d := New("tmp-clean"), screentest.NewDaemon()
+	c := canvas.New(80, 22)
+	screentest.Show(t, s, c.View(), w, d, keys.NextPane)
+	if got := s.Subject(w); !slices.Equal(got.Jobs, []job.ID{"tmp-clean"}) {
+		t.Errorf("subject: got %+v, want the job", got)
+	}
+	foot := s.Foot(w)
+	for _, a := range []keys.Action{keys.Run, keys.Pause, keys.Edit, keys.Acknowledge, keys.Copy, keys.Back} {
+		if !slices.Contains(foot, a) {
+			t.Errorf("foot: got %v, want %s in it", foot, a)
+		}
+	}
+	screentest.Show(t, s, c.View(), w, d, keys.States)
+	if want := "runs of tmp-clean: failed"; !strings.Contains(c.Text(), want) {
+		t.Errorf("after f: got\n%s\nwant %q", c.Text(), want)
+	}
+}
+
 // If a run ends while the newest run is shown, the screen keeps showing the newest run.
 func TestDetailStaysAtTheNewestRun(t *testing.T) {
 	w := screentest.NewWorld(t)

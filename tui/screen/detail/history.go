@@ -13,7 +13,7 @@ import (
 // drawHistory draws the strips, the runs, and the last days by hour where there is room for them, on the
 // right or below.
 func (s *Detail) drawHistory(v canvas.View, w *screen.World, row *api.Row) {
-	if row.LastRun == 0 && row.Live == 0 && s.runs.Source.Len() == 0 {
+	if row.LastRun == 0 && row.Live == 0 && s.runs.Source.Len() == 0 && s.runs.IsAll() {
 		notice := []string{string(row.Job) + ": " + jobinfo.Situation(w, row, s.file.Past)}
 		if w.IsOfCron(row) {
 			notice = append(notice, screen.CronKeeps)

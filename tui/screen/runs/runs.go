@@ -83,6 +83,10 @@ func Of(id job.ID) *Runs {
 			keys.Wide: "the list of runs has one form", keys.Views: "the list of runs has one form",
 		},
 	}
+	if id != "" {
+		s.Keys = []keys.Action{keys.Open, keys.States, keys.Filter, keys.Run, keys.Stop, keys.Pause, keys.Edit, keys.Acknowledge, keys.Copy,
+			keys.ShowOutput, keys.Retry, keys.Explain, keys.Mark, keys.Back, keys.Help}
+	}
 	s.OnRow = s.more
 	return s
 }
@@ -150,9 +154,9 @@ func (r *runRow) outcome() string {
 	return r.run.ResultOrState()
 }
 
-// state returns a value that changes when a run begins or ends.
+// state returns a value that changes when a listed run begins or ends, or an occurrence is skipped.
 func (s *Runs) state(w *screen.World) any {
-	if s.only == "" {
+	if s.only == "" || s.preset == missedRuns { // a skip changes nothing in the job's stamp
 		return w.Board.Version()
 	}
 	row, _ := w.Board.Job(s.only)
@@ -223,9 +227,13 @@ func (s *Runs) Type(w *screen.World, k screen.Key) ([]screen.Effect, bool) {
 	return s.more(w), ok
 }
 
-// Subject returns the run under the cursor, or the jobs of the marked runs.
+// Subject returns the run under the cursor, or the jobs of the marked runs. In an empty list of one
+// job, it is that job.
 func (s *Runs) Subject(*screen.World) screen.Subject {
 	subject := s.ChosenJobs(func(r *runRow) job.ID { return r.run.Job })
+	if s.only != "" && len(subject.Jobs) == 0 {
+		subject.Jobs = []job.ID{s.only}
+	}
 	if r := s.Current(); r != nil && !subject.Marked {
 		subject.Run, subject.At = r.run.ID, r.run.Due
 	}
@@ -265,6 +273,9 @@ func (s *Runs) Refuses(w *screen.World, a keys.Action) string {
 	}
 	return s.Table.Refuses(w, a)
 }
+
+// IsAll reports whether the list is of all runs, not only of failed ones or those of another preset.
+func (s *Runs) IsAll() bool { return s.preset == allRuns }
 
 // Draw draws the list below a line that names the preset.
 func (s *Runs) Draw(v canvas.View, w *screen.World) {

@@ -363,3 +363,20 @@ func TestRunsOfOneJob(t *testing.T) {
 		t.Error("compare one marked run: it is not refused")
 	}
 }
+
+// A skip changes no run, but the list of missed runs of one job has it at the next refresh.
+func TestMissedRunsOfOneJobAreRefreshed(t *testing.T) {
+	var runs []job.Run
+	w, d := screentest.NewWorld(t), runsDaemon(&runs)
+	s := Of("etl-nightly")
+	screentest.Settle(t, s, w, d, s.Open(w))
+	screentest.Act(t, s, w, d, keys.States, keys.States, keys.States)
+	w.Now = w.Now.Add(time.Second)
+	if effects := s.Refresh(w); len(effects) != 0 {
+		t.Errorf("nothing changed, and it asks %v", effects)
+	}
+	w.Board.Apply(api.BoardUpdate{})
+	if len(s.Refresh(w)) == 0 {
+		t.Error("the board changed, and nothing is requested")
+	}
+}
