@@ -4,7 +4,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/store"
 )
 
@@ -21,5 +25,16 @@ func TestDaemonFactOfADaemonThatStopped(t *testing.T) {
 		if got := ev.daemonFact(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
+	}
+}
+
+// A run that waits for a new grant of the ring will start: another one would run its occurrence twice.
+func TestRemediesOfARunThatWaitsForAClaim(t *testing.T) {
+	r := job.Run{ID: 7, Job: "sync"}
+	r.Wait(job.WaitsOnClaim)
+	ev := &evidence{decided: true, run: &r}
+	want := []api.Remedy{{What: "watch it", Command: "cronring logs -f 7"}}
+	if diff := cmp.Diff(want, ev.remedies(r.Reason.Step())); diff != "" {
+		t.Errorf("remedies (-want +got):\n%s", diff)
 	}
 }

@@ -28,8 +28,11 @@ func (ev *evidence) remedies(cross job.Step) []api.Remedy {
 	case job.StepParents:
 		return []api.Remedy{ev.command("see the jobs that it waits for", "report graph"), ev.command("run it now, without waiting", "run")}
 	case job.StepHost:
-		if ev.isElsewhere() {
+		switch {
+		case ev.isElsewhere():
 			return ev.askThere()
+		case ev.run != nil && ev.run.WaitsOn() == job.WaitsOnClaim: // it will still start here or on another member
+			return ev.afterRun()
 		}
 		return append(ev.afterRun(), ev.command("run it anyway", "run --force"))
 	case job.StepCheck: // it also prevents manual runs
