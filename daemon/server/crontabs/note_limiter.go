@@ -18,11 +18,12 @@ type noteLimiter struct {
 	lines  map[uint32]int // in this minute, by Peer.LimitKey
 }
 
-// count returns how many lines a user has caused in this minute, including this one.
+// count returns how many lines a user has caused in this minute, including this one. Requests may end in
+// another order than they began, so now may be earlier than in the previous call.
 func (l *noteLimiter) count(p call.Peer, now time.Time) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if since := now.Sub(l.minute); since >= time.Minute || since < 0 || l.lines == nil {
+	if now.Sub(l.minute).Abs() >= time.Minute || l.lines == nil {
 		l.minute, l.lines = now, map[uint32]int{}
 	}
 	l.lines[p.LimitKey()]++
