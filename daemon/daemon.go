@@ -205,7 +205,10 @@ func operate(ctx context.Context, o *Options, before *handover.Handover, service
 	}
 	tasks.Go(func() error { return d.watchCrontabs(serving) })
 
+	compareCtx, endComparisons := context.WithCancel(life)
+	d.compareCtx = compareCtx
 	how, err := l.run(ctx, spawning.collected())
+	endComparisons()
 	d.background.Wait()
 	if d.mailer != nil {
 		d.mailer.Close()

@@ -92,6 +92,7 @@ type shared struct {
 	boot       string
 	begun      job.Moment
 	life       context.Context // until everything that Run started must end
+	compareCtx context.Context // of comparisons, until the loop ends
 	ownSocket  bool            // the control socket is removed at the end
 	background sync.WaitGroup  // goroutines that write stamps, and check whether runs took unusually long or short
 	hub        *hub.Hub

@@ -94,7 +94,7 @@ func (d *shared) notify(n job.Notice, ended []spawn.Ended) {
 const mostComparisons = 512
 
 // startComparison sends a notification if the duration of its run is unusual. There is one comparison
-// at a time, because each reads many runs.
+// at a time, because each reads many runs. Those that still wait when the loop ends are dropped.
 func (d *shared) startComparison(n job.Notice) {
 	if !d.compared.Take(n.User, 1) {
 		d.log.Warn("a duration is not compared with the history: too many runs of this user end at a time", "job", n.Job, "user", n.User)
@@ -104,7 +104,7 @@ func (d *shared) startComparison(n job.Notice) {
 		defer d.compared.Return(n.User, 1)
 		d.comparing.Lock()
 		defer d.comparing.Unlock()
-		if d.isOdd(&n) {
+		if d.compareCtx.Err() == nil && d.isOdd(&n) {
 			d.send(n, "")
 		}
 	})
@@ -112,7 +112,7 @@ func (d *shared) startComparison(n job.Notice) {
 
 // isOdd reports whether the duration of a run is unusual, and adds the numbers to its notification.
 func (d *shared) isOdd(n *job.Notice) bool {
-	runs, err := d.history.Runs(context.Background(), store.Filter{Jobs: []job.ID{n.Job}, Before: n.Run.ID, Limit: 2 * usual.Most})
+	runs, err := d.history.Runs(d.compareCtx, store.Filter{Jobs: []job.ID{n.Job}, Before: n.Run.ID, Limit: 2 * usual.Most})
 	if err != nil {
 		d.log.Warn("a duration cannot be compared with the history", "job", n.Job, "error", err)
 		return false

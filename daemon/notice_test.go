@@ -1,10 +1,10 @@
 package daemon
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
-	"runtime"
 	"testing"
 
 	"github.com/cronring/cronring/daemon/budget"
@@ -36,14 +36,13 @@ func TestComparisonsOfDurationsAreLimited(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer history.Close()
-	d := &shared{history: history, log: slog.New(slog.DiscardHandler), compared: budget.New(mostComparisons, mostComparisons)}
-	before := runtime.NumGoroutine()
+	d := &shared{history: history, log: slog.New(slog.DiscardHandler), compared: budget.New(mostComparisons, mostComparisons), compareCtx: t.Context()}
 	d.comparing.Lock()
 	for range 10 * mostComparisons {
 		d.notify(job.Notice{On: job.OnOdd, Job: "a", User: "ann", Run: &job.Run{ID: 7}}, nil)
 	}
-	if n := runtime.NumGoroutine() - before; n > mostComparisons/2 {
-		t.Errorf("%d goroutines compare durations of one user, want %d at most", n, mostComparisons/2)
+	if n := d.compared.Held("ann"); n != mostComparisons/2 {
+		t.Errorf("%d durations of one user wait for a comparison, want %d", n, mostComparisons/2)
 	}
 	for _, user := range []string{"bob", "root"} {
 		if !d.compared.Fits(user, 1) {
@@ -54,5 +53,27 @@ func TestComparisonsOfDurationsAreLimited(t *testing.T) {
 	d.background.Wait()
 	if n := d.compared.Held("ann"); n != 0 {
 		t.Errorf("%d comparisons are held when all are over, want 0", n)
+	}
+}
+
+// A hand-over waits for the end of all comparisons.
+func TestComparisonsOfDurationsEndWithTheLoop(t *testing.T) {
+	history, err := store.Open(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	history.Close() // so that a comparison logs an error
+	var log bytes.Buffer
+	ctx, end := context.WithCancel(t.Context())
+	d := &shared{history: history, log: slog.New(slog.NewTextHandler(&log, nil)), compared: budget.New(mostComparisons, mostComparisons), compareCtx: ctx}
+	d.comparing.Lock()
+	for range 3 {
+		d.notify(job.Notice{On: job.OnOdd, Job: "a", User: "ann", Run: &job.Run{ID: 7}}, nil)
+	}
+	end()
+	d.comparing.Unlock()
+	d.background.Wait()
+	if log.Len() > 0 {
+		t.Errorf("comparisons began after the end of the loop: %s", &log)
 	}
 }
