@@ -579,9 +579,10 @@ func (s *Spawner) processOf(c *child) handed.Process {
 	return p
 }
 
-// forgetNames is called when nothing of a run is left.
+// forgetNames removes the files of a run of which nothing is left. One without names has RUN.stopping, if
+// it was stopped.
 func (s *Spawner) forgetNames(c *child) {
-	if c.named {
+	if s.options.Runs != "" {
 		handed.Remove(s.dir.Base(c.run))
 	}
 }
