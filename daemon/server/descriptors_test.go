@@ -27,7 +27,7 @@ func TestRejectedDescriptors(t *testing.T) {
 	sendLingering(t, path)
 	connect(t, path)
 	admin := false // at the second connection
-	limited := newLimitedListener(l, func(uint32) share { defer func() { admin = true }(); return share{admin: admin} })
+	limited := newLimitedListener(l, func(uint32) share { defer func() { admin = true }(); return share{admin: admin} }, nil)
 	limited.nonAdmins = maxNonAdminConns
 	accepted := make(chan net.Conn, 1)
 	go func() {
@@ -70,7 +70,7 @@ func TestDescriptorsLeaveTheListenerItsEnd(t *testing.T) {
 	c := connect(t, path).(*net.UnixConn)
 	hosttest.SendLingering(t, c)
 	closed := make(chan error, 1)
-	go func() { closed <- newLimitedListener(l, nil).Close() }()
+	go func() { closed <- newLimitedListener(l, nil, nil).Close() }()
 	if err := await(t, "the end of the listener", closed); err != nil {
 		t.Error(err)
 	}

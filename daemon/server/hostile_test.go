@@ -8,9 +8,12 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -158,7 +161,7 @@ func TestConnectionsOfUnnamedUIDsDelayNobody(t *testing.T) {
 }
 
 func TestListenerReservesConnectionsForAdmins(t *testing.T) {
-	d := newLimitedListener(nil, nil)
+	d := newLimitedListener(nil, nil, nil)
 	now := instant(t, firstUp)
 	guests := 0
 	for uid := uint32(1); uid <= 100; uid++ {
@@ -184,8 +187,8 @@ func TestListenerReservesConnectionsForAdmins(t *testing.T) {
 
 // A user that connects in a loop is refused for the rest of the second. Other
 // users and admins are not.
-func TestDoorLimitsNewConnections(t *testing.T) {
-	d := newLimitedListener(nil, nil)
+func TestListenerLimitsNewConnections(t *testing.T) {
+	d := newLimitedListener(nil, nil, nil)
 	now := instant(t, firstUp)
 	accepted := func(by share, n int) (accepted int) {
 		for range n {
@@ -213,6 +216,82 @@ func TestDoorLimitsNewConnections(t *testing.T) {
 	}
 }
 
+// directory returns a directory service for a test: hasUser reports whether name was called for a uid.
+func directory() (hasUser func(uint32) bool, name func(uint32) (string, error)) {
+	var seen sync.Map
+	return func(uid uint32) bool { _, ok := seen.Load(uid); return ok }, func(uid uint32) (string, error) {
+		seen.Store(uid, true)
+		return users.Name(uid)
+	}
+}
+
+// Connections of a user whom a directory service returned after they were accepted count as the user's own.
+func TestConnectionsAreMovedToTheirUser(t *testing.T) {
+	s := annsWorld(t).server()
+	s.hasUser, s.account = directory()
+	d := newLimitedListener(nil, s.shareOf, nil)
+	now := instant(t, firstUp)
+	conns := make([]*limitedConn, maxUserConns)
+	for i := range conns {
+		if !d.admit(unnamed, now) {
+			t.Fatalf("connection %d was refused", i+1)
+		}
+		conns[i] = &limitedConn{peer: &syscall.Ucred{Uid: annUID}, listener: d, by: unnamed}
+	}
+	if d.admit(unnamed, now) {
+		t.Fatal("unnamed uids got more connections than one user may have")
+	}
+	for _, c := range conns {
+		s.newCall(httptest.NewRecorder(), httptest.NewRequestWithContext(s.withCaller(t.Context(), c), "GET", "/v1/health", nil))
+	}
+	if !d.admit(unnamed, now) || d.admit(share{key: annUID}, now) {
+		t.Errorf("connections are counted as %v, want as ann's", d.by)
+	}
+	for _, c := range conns {
+		c.leave()
+		c.named()
+	}
+	if d.by[share{key: annUID}] != 0 || d.nonAdmins != 1 {
+		t.Errorf("after the end of ann's connections: %v, %d in all", d.by, d.nonAdmins)
+	}
+}
+
+// Other uids that may belong to no user cannot lock out a user of a directory service: after a refused
+// connection the user is looked up.
+func TestRefusedUserIsLookedUp(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	l, err := Listen(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	hasUser, name := directory()
+	found := make(chan struct{}, 1)
+	d := newLimitedListener(l, func(uid uint32) share {
+		if hasUser(uid) {
+			return share{key: uid}
+		}
+		return unnamed
+	}, func(uid uint32) { name(uid); found <- struct{}{} })
+	d.by[unnamed] = maxUserConns
+	accepted := make(chan error, 1)
+	go func() {
+		c, err := d.Accept()
+		if err == nil {
+			c.Close()
+		}
+		accepted <- err
+	}()
+	if answer, err := io.ReadAll(connect(t, path)); err != nil || string(answer) != busyAnswer {
+		t.Errorf("got %q, error %v; want that the connection is refused", answer, err)
+	}
+	await(t, "the lookup of the refused user", found)
+	connect(t, path)
+	if err := await(t, "the next connection of the user", accepted); err != nil {
+		t.Error(err)
+	}
+}
+
 // A user whose connections are refused receives the reason, for requests with and without a body, and
 // package net/http prints nothing.
 func TestRefusedConnectionHasAReason(t *testing.T) {
@@ -224,7 +303,7 @@ func TestRefusedConnectionHasAReason(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := newLimitedListener(l, func(uint32) share { return share{} })
+	d := newLimitedListener(l, func(uint32) share { return share{} }, nil)
 	d.nonAdmins = maxNonAdminConns
 	refusing := make(chan error)
 	go func() {

@@ -23,18 +23,23 @@ const (
 	maxConnRate      = 200 // new ones of one of them in a second
 )
 
-// limitedListener is a listener that counts who is inside.
+// maxRefusedLookups is the maximum number of lookups at a time of users whose connections were refused.
+const maxRefusedLookups = 32
+
+// limitedListener is a listener that limits open connections and new ones, for all users and for each.
 type limitedListener struct {
 	net.Listener
-	share func(uid uint32) share
+	share  func(uid uint32) share
+	lookUp func(uid uint32) // may wait for a directory service; share then knows the uid
 
 	mu        sync.Mutex
 	inside    int
 	nonAdmins int
 	by        map[share]int
-	second    time.Time     // when recent was last emptied
-	recent    map[share]int // connections made since then
-	left      chan struct{} // readable after the last one left
+	second    time.Time       // when recent was last emptied
+	recent    map[share]int   // connections made since then
+	left      chan struct{}   // readable after the last one left
+	lookups   map[uint32]bool // uids that lookUp is called for
 }
 
 // share is what connections are counted by: admins, or a Peer.LimitKey.
@@ -43,6 +48,9 @@ type share struct {
 	key   uint32
 }
 
+// unnamed is the share of all uids that may belong to no user.
+var unnamed = share{key: call.Peer{}.LimitKey()}
+
 // shareOf returns the share of a uid. It does not wait for a directory service: all uids that may belong
 // to no user share one, because a single user can have thousands of such uids (subuid(5)).
 func (s *Server) shareOf(uid uint32) share {
@@ -50,25 +58,51 @@ func (s *Server) shareOf(uid uint32) share {
 	case s.keeps(uid):
 		return share{admin: true}
 	case s.hasUser != nil && !s.hasUser(uid):
-		return share{key: call.Peer{UID: uid}.LimitKey()}
+		return unnamed
 	}
 	return share{key: uid}
 }
 
-func newLimitedListener(l net.Listener, shareOf func(uid uint32) share) *limitedListener {
-	return &limitedListener{Listener: l, share: shareOf, by: map[share]int{}, recent: map[share]int{}, left: make(chan struct{}, 1)}
+func newLimitedListener(l net.Listener, shareOf func(uid uint32) share, lookUp func(uid uint32)) *limitedListener {
+	return &limitedListener{
+		Listener: l, share: shareOf, lookUp: lookUp,
+		by: map[share]int{}, recent: map[share]int{}, left: make(chan struct{}, 1), lookups: map[uint32]bool{},
+	}
 }
 
 // limitedConn is a connection that the listener accepted.
 type limitedConn struct {
 	unixconn.Conn
-	peer  *syscall.Ucred
-	leave func() // may be called more than once
+	peer     *syscall.Ucred
+	listener *limitedListener
+
+	mu     sync.Mutex
+	by     share
+	closed bool
 }
 
 func (g *limitedConn) Close() error {
 	g.leave()
 	return g.Conn.Close()
+}
+
+func (g *limitedConn) leave() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.closed {
+		g.closed = true
+		g.listener.release(g.by)
+	}
+}
+
+// named counts the connection by its user, who may have been unknown when it was accepted.
+func (g *limitedConn) named() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if by := g.listener.share(g.peer.Uid); !g.closed && g.by == unnamed && by != unnamed {
+		g.listener.move(g.by, by)
+		g.by = by
+	}
 }
 
 // Accept waits for a connection within the limits. Others receive the answer that the daemon is
@@ -90,10 +124,30 @@ func (d *limitedListener) Accept() (net.Conn, error) {
 		if !d.admit(by, time.Now()) {
 			conn.Write([]byte(busyAnswer))
 			conn.Close()
+			if by == unnamed {
+				d.lookUpRefused(peer.Uid)
+			}
 			continue
 		}
-		return &limitedConn{Conn: conn, peer: peer, leave: sync.OnceFunc(func() { d.release(by) })}, nil
+		return &limitedConn{Conn: conn, peer: peer, listener: d, by: by}, nil
 	}
+}
+
+// lookUpRefused looks a user up in the background, so that its next connection counts as its own: other uids
+// must not lock out a user of a directory service. It does nothing while many lookups are running.
+func (d *limitedListener) lookUpRefused(uid uint32) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.lookups[uid] || len(d.lookups) >= maxRefusedLookups {
+		return
+	}
+	d.lookups[uid] = true
+	go func() {
+		d.lookUp(uid)
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		delete(d.lookups, uid)
+	}()
 }
 
 // Close returns immediately. The listener is closed soon after that, and its file removed before Accept returns.
@@ -136,6 +190,18 @@ func (d *limitedListener) release(by share) {
 		return
 	}
 	d.nonAdmins--
+	d.uncount(by)
+}
+
+// move counts an open connection of one user, who is not an admin, as one of another.
+func (d *limitedListener) move(from, to share) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.uncount(from)
+	d.by[to]++
+}
+
+func (d *limitedListener) uncount(by share) {
 	if d.by[by]--; d.by[by] == 0 {
 		delete(d.by, by)
 	}
@@ -171,6 +237,7 @@ func (s *Server) withCaller(ctx context.Context, c net.Conn) context.Context {
 		p := call.Peer{UID: g.peer.Uid, Admin: s.keeps(g.peer.Uid)}
 		if name, err := s.account(g.peer.Uid); err == nil {
 			p.Name = name
+			g.named()
 		}
 		return p
 	}, func() int { return int(g.peer.Pid) })

@@ -139,11 +139,11 @@ type Server struct {
 
 // New makes a server; Serve lets it answer.
 func New(o Options) *Server {
-	places := max(1, runtime.GOMAXPROCS(0)/2) // so that the loop always finds a processor
+	computing := max(1, runtime.GOMAXPROCS(0)/2) // so that the loop always finds a processor
 	s := &Server{
 		daemon: o.Backend, ring: o.Backend.Ring(), now: o.Now,
 		selfUID: o.SelfUID, account: o.Account, hasUser: o.HasUser, grant: o.Grant, exists: o.Exists, log: o.Log,
-		queries: call.NewQueries(places), writes: call.NewQueries(places), mux: http.NewServeMux(),
+		queries: call.NewQueries(computing), writes: call.NewQueries(computing), mux: http.NewServeMux(),
 	}
 	s.states = jobstate.New(o.Store, o.Backend.View, s.ring)
 	s.find = lookup.New(o.Store, o.Backend.View, s.states)
@@ -189,7 +189,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
-	limited := newLimitedListener(l, s.shareOf)
+	limited := newLimitedListener(l, s.shareOf, func(uid uint32) { s.account(uid) })
 	served := make(chan error, 1)
 	go func() { served <- hs.Serve(limited) }()
 	var err error
