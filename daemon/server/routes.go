@@ -29,6 +29,7 @@ type route struct {
 	method, path string
 	permission   permission
 	cost         call.Cost
+	limit        *call.Queries
 	handle       handler
 }
 
@@ -41,63 +42,63 @@ const (
 // routes returns all requests that users may send.
 func (s *Server) routes() []route {
 	return []route{
-		{"GET", "/v1/health", anyone, call.Cheap, s.overview.Health},
-		{"GET", "/v1/status", owner, call.Expensive, s.overview.Status},
-		{"GET", "/v1/metrics", owner, call.Expensive, s.monitor.Metrics},
-		{"GET", "/v1/jobs", owner, call.Expensive, s.jobs.List},
-		{"GET", "/v1/job", owner, call.Expensive, s.jobs.Show},
-		{"GET", "/v1/next", owner, call.Expensive, s.analyses.Coming},
-		{"GET", "/v1/explain", owner, call.Expensive, s.analyses.Explain},
-		{"GET", "/v1/why", owner, call.Expensive, s.whys.Answer},
-		{"GET", "/v1/graph", owner, call.Expensive, s.jobs.Graph},
-		{"GET", "/v1/runs", owner, call.Expensive, s.history.List},
-		{"GET", "/v1/actions", owner, call.Expensive, s.history.Actions},
-		{"GET", "/v1/run", owner, call.Expensive, s.history.Show},
-		{"GET", "/v1/failures", owner, call.Expensive, s.history.Failures},
-		{"GET", "/v1/output", owner, call.Expensive, s.history.Output},
-		{"GET", "/v1/events", owner, call.Expensive, s.history.Events},
-		{"GET", "/v1/board", owner, call.Cheap, s.overview.Board},
-		{"GET", "/v1/past", owner, call.Expensive, s.analyses.Past},
-		{"GET", "/v1/timeline", owner, call.Expensive, s.analyses.Timeline},
-		{"GET", "/v1/clashes", owner, call.Expensive, s.analyses.Clashes},
-		{"GET", "/v1/stats", owner, call.Expensive, s.analyses.Stats},
-		{"GET", "/v1/diagnostics", admin, call.Cheap, s.crontabs.Diagnostics},
-		{"GET", "/v1/config", admin, call.Cheap, s.upkeep.Config},
-		{"GET", "/v1/access", owner, call.Expensive, s.access},
-		{"GET", "/v1/env", owner, call.Expensive, s.jobs.Environment},
-		{"GET", "/v1/config/job", owner, call.Expensive, s.jobs.Config},
-		{"POST", "/v1/run", operator, call.Expensive, s.actions.Run},
-		{"POST", "/v1/stop", operator, call.Expensive, s.actions.Stop},
-		{"POST", "/v1/pause", operator, call.Expensive, s.actions.Pause},
-		{"POST", "/v1/resume", operator, call.Expensive, s.actions.Resume},
-		{"POST", "/v1/ack", operator, call.Expensive, s.actions.Ack},
-		{"GET", "/v1/backfills", owner, call.Expensive, s.actions.ListBackfills},
-		{"POST", "/v1/backfill", operator, call.Expensive, s.actions.Backfill},
-		{"POST", "/v1/backfill/stop", operator, call.Cheap, s.actions.StopBackfill},
-		{"GET", "/v1/state", owner, call.Cheap, s.jobs.ReadState},
-		{"POST", keepState, operator, call.Expensive, s.jobs.WriteState},
-		{"GET", "/v1/emit", owner, call.Expensive, s.actions.Emissions},
-		{"POST", "/v1/emit", owner, call.Cheap, s.actions.Emit},
-		{"POST", giveBeat, owner, call.Cheap, s.beats.Beat},
-		{"GET", "/v1/dead", owner, call.Expensive, s.actions.ListDead},
-		{"POST", "/v1/retry", operator, call.Expensive, s.actions.Retry},
-		{"POST", "/v1/redrive", operator, call.Expensive, s.actions.Redrive},
-		{"POST", "/v1/drop", operator, call.Expensive, s.actions.Drop},
-		{"POST", "/v1/reload", admin, call.Cheap, s.crontabs.Reload},
-		{"GET", "/v1/db", admin, call.Cheap, s.upkeep.Sizes},
-		{"POST", "/v1/db", admin, call.Cheap, s.upkeep.Maintain},
-		{"POST", "/v1/notify", admin, call.Cheap, s.upkeep.TryChannel},
-		{"GET", "/v1/ring", owner, call.Expensive, s.ringStatus},
-		{"GET", "/v1/ring/diff", admin, call.Cheap, s.ringDiff},
-		{"POST", "/v1/ring", admin, call.Cheap, s.changeRing},
-		{"GET", "/v1/crontab", owner, call.Expensive, s.crontabs.Show},
-		{"POST", "/v1/crontab/install", owner, call.Cheap, s.crontabs.Install},
-		{"POST", "/v1/crontab/remove", owner, call.Cheap, s.crontabs.Remove},
-		{"POST", "/v1/crontab/edited", owner, call.Cheap, s.crontabs.EndEdit},
-		{"GET", "/v1/crontabs", owner, call.Expensive, s.crontabs.List},
-		{"GET", "/v1/revisions", owner, call.Expensive, s.crontabs.ListRevisions},
-		{"GET", "/v1/revision", owner, call.Cheap, s.crontabs.ShowRevision},
-		{"POST", "/v1/undo", owner, call.Cheap, s.crontabs.Undo},
+		{"GET", "/v1/health", anyone, call.Cheap, s.queries, s.overview.Health},
+		{"GET", "/v1/status", owner, call.Expensive, s.queries, s.overview.Status},
+		{"GET", "/v1/metrics", owner, call.Expensive, s.queries, s.monitor.Metrics},
+		{"GET", "/v1/jobs", owner, call.Expensive, s.queries, s.jobs.List},
+		{"GET", "/v1/job", owner, call.Expensive, s.queries, s.jobs.Show},
+		{"GET", "/v1/next", owner, call.Expensive, s.queries, s.analyses.Coming},
+		{"GET", "/v1/explain", owner, call.Expensive, s.queries, s.analyses.Explain},
+		{"GET", "/v1/why", owner, call.Expensive, s.queries, s.whys.Answer},
+		{"GET", "/v1/graph", owner, call.Expensive, s.queries, s.jobs.Graph},
+		{"GET", "/v1/runs", owner, call.Expensive, s.queries, s.history.List},
+		{"GET", "/v1/actions", owner, call.Expensive, s.queries, s.history.Actions},
+		{"GET", "/v1/run", owner, call.Expensive, s.queries, s.history.Show},
+		{"GET", "/v1/failures", owner, call.Expensive, s.queries, s.history.Failures},
+		{"GET", "/v1/output", owner, call.Expensive, s.queries, s.history.Output},
+		{"GET", "/v1/events", owner, call.Expensive, s.queries, s.history.Events},
+		{"GET", "/v1/board", owner, call.Cheap, s.queries, s.overview.Board},
+		{"GET", "/v1/past", owner, call.Expensive, s.queries, s.analyses.Past},
+		{"GET", "/v1/timeline", owner, call.Expensive, s.queries, s.analyses.Timeline},
+		{"GET", "/v1/clashes", owner, call.Expensive, s.queries, s.analyses.Clashes},
+		{"GET", "/v1/stats", owner, call.Expensive, s.queries, s.analyses.Stats},
+		{"GET", "/v1/diagnostics", admin, call.Cheap, s.queries, s.crontabs.Diagnostics},
+		{"GET", "/v1/config", admin, call.Cheap, s.queries, s.upkeep.Config},
+		{"GET", "/v1/access", owner, call.Expensive, s.queries, s.access},
+		{"GET", "/v1/env", owner, call.Expensive, s.queries, s.jobs.Environment},
+		{"GET", "/v1/config/job", owner, call.Expensive, s.queries, s.jobs.Config},
+		{"POST", "/v1/run", operator, call.Expensive, s.queries, s.actions.Run},
+		{"POST", "/v1/stop", operator, call.Expensive, s.queries, s.actions.Stop},
+		{"POST", "/v1/pause", operator, call.Expensive, s.queries, s.actions.Pause},
+		{"POST", "/v1/resume", operator, call.Expensive, s.queries, s.actions.Resume},
+		{"POST", "/v1/ack", operator, call.Expensive, s.queries, s.actions.Ack},
+		{"GET", "/v1/backfills", owner, call.Expensive, s.queries, s.actions.ListBackfills},
+		{"POST", "/v1/backfill", operator, call.Expensive, s.queries, s.actions.Backfill},
+		{"POST", "/v1/backfill/stop", operator, call.Cheap, s.queries, s.actions.StopBackfill},
+		{"GET", "/v1/state", owner, call.Cheap, s.queries, s.jobs.ReadState},
+		{"POST", keepState, operator, call.Expensive, s.writes, s.jobs.WriteState},
+		{"GET", "/v1/emit", owner, call.Expensive, s.queries, s.actions.Emissions},
+		{"POST", "/v1/emit", owner, call.Cheap, s.queries, s.actions.Emit},
+		{"POST", giveBeat, owner, call.Cheap, s.queries, s.beats.Beat},
+		{"GET", "/v1/dead", owner, call.Expensive, s.queries, s.actions.ListDead},
+		{"POST", "/v1/retry", operator, call.Expensive, s.queries, s.actions.Retry},
+		{"POST", "/v1/redrive", operator, call.Expensive, s.queries, s.actions.Redrive},
+		{"POST", "/v1/drop", operator, call.Expensive, s.queries, s.actions.Drop},
+		{"POST", "/v1/reload", admin, call.Cheap, s.queries, s.crontabs.Reload},
+		{"GET", "/v1/db", admin, call.Cheap, s.queries, s.upkeep.Sizes},
+		{"POST", "/v1/db", admin, call.Cheap, s.queries, s.upkeep.Maintain},
+		{"POST", "/v1/notify", admin, call.Cheap, s.queries, s.upkeep.TryChannel},
+		{"GET", "/v1/ring", owner, call.Expensive, s.queries, s.ringStatus},
+		{"GET", "/v1/ring/diff", admin, call.Cheap, s.queries, s.ringDiff},
+		{"POST", "/v1/ring", admin, call.Cheap, s.queries, s.changeRing},
+		{"GET", "/v1/crontab", owner, call.Expensive, s.texts, s.crontabs.Show},
+		{"POST", "/v1/crontab/install", owner, call.Cheap, s.queries, s.crontabs.Install},
+		{"POST", "/v1/crontab/remove", owner, call.Cheap, s.queries, s.crontabs.Remove},
+		{"POST", "/v1/crontab/edited", owner, call.Cheap, s.queries, s.crontabs.EndEdit},
+		{"GET", "/v1/crontabs", owner, call.Expensive, s.queries, s.crontabs.List},
+		{"GET", "/v1/revisions", owner, call.Expensive, s.queries, s.crontabs.ListRevisions},
+		{"GET", "/v1/revision", owner, call.Expensive, s.texts, s.crontabs.ShowRevision},
+		{"POST", "/v1/undo", owner, call.Cheap, s.queries, s.crontabs.Undo},
 	}
 }
 
@@ -142,11 +143,7 @@ func (s *Server) answer(ctx context.Context, c *call.Call, r route) error {
 	if err := call.CheckQuery(c.Query); err != nil {
 		return err
 	}
-	limit := s.queries
-	if r.path == keepState { // a run must not wait until its user has read a long list
-		limit = s.writes
-	}
-	if err := c.Bound(ctx, r.cost, limit); err != nil {
+	if err := c.Bound(ctx, r.cost, r.limit); err != nil {
 		return nil // the caller has disconnected
 	}
 	return r.handle(ctx, c)

@@ -119,7 +119,8 @@ type Server struct {
 	exists  func(ctx context.Context, user string) bool
 	log     *slog.Logger
 	queries *call.Queries
-	writes  *call.Queries // changes of saved state
+	writes  *call.Queries // changes of saved state: a run must not wait until its user has read a long list
+	texts   *call.Queries // requests for the text of a crontab: crontab -l must not wait for that either
 	mux     *http.ServeMux
 	active  sync.WaitGroup // handlers
 
@@ -143,7 +144,7 @@ func New(o Options) *Server {
 	s := &Server{
 		daemon: o.Backend, ring: o.Backend.Ring(), now: o.Now,
 		selfUID: o.SelfUID, account: o.Account, hasUser: o.HasUser, grant: o.Grant, exists: o.Exists, log: o.Log,
-		queries: call.NewQueries(computing), writes: call.NewQueries(computing), mux: http.NewServeMux(),
+		queries: call.NewQueries(computing), writes: call.NewQueries(computing), texts: call.NewQueries(computing), mux: http.NewServeMux(),
 	}
 	s.states = jobstate.New(o.Store, o.Backend.View, s.ring)
 	s.find = lookup.New(o.Store, o.Backend.View, s.states)

@@ -88,13 +88,15 @@ func TestWaitingRequestsLetOthersCompute(t *testing.T) {
 // or has a limit of its own.
 var cheap = []string{
 	"GET /v1/health", "GET /v1/board", "POST /v1/backfill/stop", "GET /v1/state", "POST /v1/state", "POST /v1/emit", "POST /v1/beat",
-	"GET /v1/revision", "POST /v1/crontab/install", "POST /v1/crontab/remove", "POST /v1/crontab/edited", "POST /v1/file/install", "POST /v1/undo",
+	"GET /v1/crontab", "GET /v1/revision", "POST /v1/crontab/install", "POST /v1/crontab/remove", "POST /v1/crontab/edited", "POST /v1/undo",
 }
 
 // A user's requests that parse, search or copy much wait for each other.
 func TestExpensiveRequestsWait(t *testing.T) {
+	routes := map[string]bool{}
 	for _, r := range newWorld(t, "").server().routes() {
 		name := r.method + " " + r.path
+		routes[name] = true
 		if r.permission == admin { // admins are not limited
 			continue
 		}
@@ -119,6 +121,11 @@ func TestExpensiveRequestsWait(t *testing.T) {
 				<-second
 			})
 		})
+	}
+	for _, name := range cheap {
+		if !routes[name] {
+			t.Errorf("%s: there is no such request", name)
+		}
 	}
 }
 
@@ -150,11 +157,11 @@ func (s slowRevisions) Revision(ctx context.Context, id int64) (revision.Revisio
 func TestRequestsForCrontabsLetOthersCompute(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2)) // then one request computes at a time
 	for what, test := range map[string]struct {
-		slow  func(o *Crontabs, ready chan struct{})
-		first string
+		slow                  func(o *Crontabs, ready chan struct{})
+		first, second, others string
 	}{
-		"directory service": {func(o *Crontabs, ready chan struct{}) { o.Accounts = slowAccounts{o.Accounts, ready} }, "GET /v1/health"},
-		"large crontab":     {func(o *Crontabs, ready chan struct{}) { o.Revisions = slowRevisions{o.Revisions, ready} }, "GET /v1/revision"},
+		"directory service": {func(o *Crontabs, ready chan struct{}) { o.Accounts = slowAccounts{o.Accounts, ready} }, "GET /v1/health", "GET /v1/revisions", "GET /v1/status"},
+		"large crontab":     {func(o *Crontabs, ready chan struct{}) { o.Revisions = slowRevisions{o.Revisions, ready} }, "POST /v1/undo", "GET /v1/crontab", "GET /v1/crontab"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -164,13 +171,15 @@ func TestRequestsForCrontabsLetOthersCompute(t *testing.T) {
 				ready := make(chan struct{})
 				test.slow(w.crontabs, ready)
 				s := w.server()
-				method, before, _ := strings.Cut(test.first, " ")
-				first := w.begin(s, annUID, method, before, request[test.first])
-				synctest.Wait()
-				second := w.begin(s, annUID, "GET", "/v1/crontab", walked{})
-				synctest.Wait()
-				others := w.begin(s, bobUID, "GET", "/v1/status", walked{})
-				synctest.Wait()
+				begin := func(uid uint32, name string, q walked) <-chan int {
+					method, path, _ := strings.Cut(name, " ")
+					status := w.begin(s, uid, method, path, q)
+					synctest.Wait()
+					return status
+				}
+				first := begin(annUID, test.first, request[test.first])
+				second := begin(annUID, test.second, walked{})
+				others := begin(bobUID, test.others, walked{})
 				if len(second) > 0 || len(others) == 0 {
 					t.Errorf("ann's request has ended: %t, bob's: %t; want only bob's", len(second) > 0, len(others) > 0)
 				}

@@ -122,18 +122,28 @@ func (ed *Editor) Show(ctx context.Context, c *call.Call) error {
 	if word != "" {
 		ed.noteAccess(ctx, c, word, cmp.Or(p.who.Name, p.path))
 	}
-	leave, err := ed.large.enter(ctx, c, sizeOf(p.path))
+	answer, err := ed.show(ctx, c, p)
 	if err != nil {
 		return err
+	}
+	return c.Answer(answer)
+}
+
+// show returns a crontab and its text. It counts as a large crontab only until show returns: the caller may
+// read slowly.
+func (ed *Editor) show(ctx context.Context, c *call.Call, p place) (answer api.CrontabText, err error) {
+	leave, err := ed.large.enter(ctx, c, sizeOf(p.path))
+	if err != nil {
+		return answer, err
 	}
 	defer leave()
 	t, err := ed.see(p)
 	if err != nil {
-		return cannot("read", p, err)
+		return answer, cannot("read", p, err)
 	}
 	config := ed.config(p)
 	file, diagnostics := crontab.Parse(p.path, t.body, config)
-	answer := api.CrontabText{
+	answer = api.CrontabText{
 		V: api.Version, CrontabFile: ed.entryOf(p), Text: []byte(t.body), Sum: t.sum(),
 		Header: []byte(strings.TrimSuffix(t.raw, t.body)),
 		Format: api.FormatOf(config.Format), Family: api.FamilyOf(config.Family), Account: cmp.Or(config.User, config.Owner),
@@ -145,13 +155,10 @@ func (ed *Editor) Show(ctx context.Context, c *call.Call) error {
 	answer.Missing, answer.Entries = t.missing, len(file.Entries)
 	answer.Errors, answer.Warnings = Count(diagnostics)
 	newest, err := ed.Revisions.Revisions(ctx, revision.Filter{File: p.path, Limit: 1})
-	if err != nil {
-		return err
-	}
-	if len(newest) > 0 && ed.sees(c, newest[0]) {
+	if err == nil && len(newest) > 0 && ed.sees(c, newest[0]) {
 		date(&answer.CrontabFile, newest[0])
 	}
-	return c.Answer(answer)
+	return answer, err
 }
 
 // date sets the revision of a crontab. A revision that a watcher saw has no author.

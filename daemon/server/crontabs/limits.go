@@ -14,7 +14,8 @@ import (
 
 // Limits on crontabs that go over the socket. A crontab is base64 in JSON, and is in memory several
 // times on its way, so only a few large ones may be in progress at a time, one of each user: a
-// caller waits for a slot.
+// caller waits for a slot. While a caller reads, its large crontab does not count, because call.Queries
+// limits each user to one answer at a time.
 const (
 	maxInstall    = crontab.MaxText/3*4 + 64<<10 // see bodyFor
 	maxLarge      = 3                            // of more than call.MaxBody, from callers that are not admins

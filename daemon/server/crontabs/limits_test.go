@@ -2,7 +2,9 @@ package crontabs
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -39,6 +41,45 @@ func TestLargeCrontabsWaitForRoom(t *testing.T) {
 	ask(bobUID, "POST", "/v1/crontab/install", large, http.StatusOK)
 	if n := ed.large.Users(); n != maxLarge-1 {
 		t.Errorf("%d are in progress, want %d", n, maxLarge-1)
+	}
+}
+
+// checkedWriter calls check before a part of the answer is sent.
+type checkedWriter struct {
+	*httptest.ResponseRecorder
+	check func()
+}
+
+func (w checkedWriter) Write(p []byte) (int, error) {
+	w.check()
+	return w.ResponseRecorder.Write(p)
+}
+
+// While users read large crontabs slowly, other users can request large ones.
+func TestLargeCrontabsThatAreReadTakeNoRoom(t *testing.T) {
+	h := newHost(t)
+	done, e := h.install(annUID, "", largeCrontab)
+	if e != nil {
+		t.Fatal(e)
+	}
+	if _, e := h.install(annUID, "", largeCrontab+"# more\n"); e != nil {
+		t.Fatal(e)
+	}
+	ed := h.editor()
+	for path, show := range map[string]func(context.Context, *call.Call) error{
+		"/v1/crontab": ed.Show, fmt.Sprintf("/v1/revision?revision=%d", done.Before+1): ed.ShowRevision,
+	} {
+		w := checkedWriter{httptest.NewRecorder(), func() {
+			if n := ed.large.Users(); n != 0 {
+				t.Errorf("GET %s: %d crontabs are in progress while the caller reads", path, n)
+			}
+		}}
+		r := httptest.NewRequest("GET", path, nil)
+		peer := call.Peer{UID: annUID, Name: "ann"}
+		r = r.WithContext(call.WithPeer(t.Context(), func() call.Peer { return peer }, func() int { return 0 }))
+		if err := show(r.Context(), call.New(h.view, h.now, w, r)); err != nil || w.Body.Len() < len(largeCrontab) {
+			t.Errorf("GET %s: error %v, %d bytes", path, err, w.Body.Len())
+		}
 	}
 }
 

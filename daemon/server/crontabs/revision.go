@@ -75,16 +75,22 @@ func (ed *Editor) ShowRevision(ctx context.Context, c *call.Call) error {
 	if err != nil {
 		return err
 	}
-	leave, err := ed.large.enter(ctx, c, -1)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	r, err := ed.revision(ctx, c, "read", id)
+	r, err := ed.readRevision(ctx, c, id)
 	if err != nil {
 		return err
 	}
 	return c.Answer(api.OneRevision{V: api.Version, Revision: written(r)})
+}
+
+// readRevision returns one version to show. It counts as a large crontab only until readRevision returns: the
+// caller may read slowly.
+func (ed *Editor) readRevision(ctx context.Context, c *call.Call, id int64) (r revision.Revision, err error) {
+	leave, err := ed.large.enter(ctx, c, -1)
+	if err != nil {
+		return r, err
+	}
+	defer leave()
+	return ed.revision(ctx, c, "read", id)
 }
 
 // revision returns one version. A version that the caller may not see is reported as missing.
