@@ -13,9 +13,11 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/engine/event"
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/server/crontabs"
 	"github.com/cronring/cronring/daemon/spool"
+	"github.com/cronring/cronring/daemon/store"
 	"github.com/cronring/cronring/daemon/store/revision"
 )
 
@@ -82,6 +84,40 @@ func TestWaitingRequestsLetOthersCompute(t *testing.T) {
 			})
 		})
 	}
+}
+
+// slowLetters is a store that reads a dead letter after ready is closed.
+type slowLetters struct {
+	*world
+	ready chan struct{}
+}
+
+func (s slowLetters) DeadLetter(ctx context.Context, id job.RunID) (store.DeadLetter, bool, error) {
+	<-s.ready
+	return s.world.DeadLetter(ctx, id)
+}
+
+// While a request reads the dead letters that it runs again, it computes.
+func TestReadingDeadLettersIsComputing(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2)) // then one request computes at a time
+	synctest.Test(t, func(t *testing.T) {
+		w := annsWorld(t)
+		ready := make(chan struct{})
+		s := w.serverOf(slowLetters{w, ready})
+		first := w.begin(s, annUID, "POST", "/v1/redrive", walked{body: `{"all":true}`})
+		synctest.Wait()
+		others := w.begin(s, bobUID, "GET", "/v1/status", walked{})
+		synctest.Wait()
+		if len(first)+len(others) > 0 {
+			t.Errorf("ann's request has ended: %t, bob's: %t; want that both wait", len(first) > 0, len(others) > 0)
+		}
+		close(ready)
+		for i, status := range []<-chan int{first, others} {
+			if got := <-status; got != http.StatusOK {
+				t.Errorf("request %d: status %d", i+1, got)
+			}
+		}
+	})
 }
 
 // cheap are the requests of users that do not wait for the same user's expensive request. Each does little,

@@ -3,6 +3,7 @@ package actions
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
@@ -73,36 +74,49 @@ func (s *Actor) Drop(ctx context.Context, c *call.Call) error {
 	return c.Answer(api.DeadLetters{V: api.Version, List: dropped})
 }
 
+// deadLetterPage is the number of dead letters whose events are in memory at a time: each can have many
+// variables.
+const deadLetterPage = 100
+
 // eachDeadLetter sends an event to the engine for each dead letter. A refusal for one does not affect the
-// others; the first refusal is the error. Other users may compute as in each.
-func (s *Actor) eachDeadLetter(ctx context.Context, c *call.Call, verb string, letters []api.DeadLetter, event func(api.DeadLetter) (event.Event, error), done func(api.DeadLetter, effect.Answer)) error {
+// others; the first refusal is the error. Other users may compute while the engine answers for a page, but
+// not while eventOf reads the history.
+func (s *Actor) eachDeadLetter(ctx context.Context, c *call.Call, verb string, letters []api.DeadLetter, eventOf func(api.DeadLetter) (event.Event, error), done func(api.DeadLetter, effect.Answer)) error {
 	var first *api.Error
 	count := 0
-	err := c.Await(ctx, func() error {
-		for _, l := range letters {
-			e, err := event(l)
-			if err != nil {
+	for page := range slices.Chunk(letters, deadLetterPage) {
+		events := make([]event.Event, len(page))
+		for i, l := range page {
+			var err error
+			if events[i], err = eventOf(l); err != nil {
 				return fmt.Errorf("read history: %w", err)
 			}
-			a, err := s.ask(ctx, c, e)
-			if err != nil {
-				return err
-			}
-			switch {
-			case a.Err == nil:
-				done(l, a)
-				count++
-			case first == nil:
-				first = refused(verb, "run "+l.Run.ID.String(), a.Err)
-				if first.Fix = "cronring dead list"; verb == "retry" {
-					first.Fix = "cronring history " + display.Quote(string(l.Run.Job))
+		}
+		err := c.Await(ctx, func() error {
+			for i, l := range page {
+				a, err := s.ask(ctx, c, events[i])
+				if err != nil {
+					return err
+				}
+				switch {
+				case a.Err == nil:
+					done(l, a)
+					count++
+				case first == nil:
+					first = refused(verb, "run "+l.Run.ID.String(), a.Err)
+					if first.Fix = "cronring dead list"; verb == "retry" {
+						first.Fix = "cronring history " + display.Quote(string(l.Run.Job))
+					}
 				}
 			}
+			return nil
+		})
+		if err != nil {
+			return err
 		}
+	}
+	if first == nil {
 		return nil
-	})
-	if err != nil || first == nil {
-		return err
 	}
 	if count > 0 {
 		first.Why += fmt.Sprintf("; done for %d of %d", count, len(letters))
