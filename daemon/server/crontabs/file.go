@@ -245,8 +245,8 @@ func (ed *Editor) answerChange(ctx context.Context, c *call.Call, gone bool) err
 }
 
 // change replaces or removes the crontab at a place, and stores the previous version. It refuses new
-// errors. Earlier errors are not this caller's, and prevent only the change of a strict caller such as
-// crontab(1), which also replaces a user's crontab that cannot be read.
+// errors; earlier ones prevent only the change of a strict caller such as crontab(1). A strict caller can
+// also replace a user's crontab that cannot be read.
 func (ed *Editor) change(ctx context.Context, c *call.Call, p place, r api.CrontabFileRequest, diagnostics []crontab.Diagnostic, answer *api.Installed) error {
 	ed.mu.Lock()
 	defer ed.mu.Unlock()
@@ -323,12 +323,14 @@ func nothingAt(p place) error {
 	return &api.Error{Kind: api.NotFound, What: what}
 }
 
-// cannot returns the error for a failed operation on the disk.
+// cannot returns the error for an operation that failed on the disk or was refused.
 func cannot(verb string, p place, err error) error {
 	e := &api.Error{Kind: api.Internal, What: "cannot " + verb + " " + p.quoted(), Why: err.Error(), Fix: "cronring doctor"}
 	switch {
 	case errors.Is(err, errNotUsers):
 		e.Kind, e.Fix = api.Conflict, "sudoedit "+display.Quote(p.path)
+	case errors.Is(err, errByName):
+		e.Kind, e.Fix = api.Conflict, "edit the file and: cronring reload"
 	case database.IsFull(err):
 		e.Fix = "make room on the disk"
 	}

@@ -164,6 +164,9 @@ func TestCrontabsGivenByName(t *testing.T) {
 			t.Errorf("%s was changed", name)
 		}
 	}
+	if _, e := h.change(0, api.CrontabFileRequest{File: named, Gone: true}); e == nil || e.Kind != api.Conflict || !strings.HasSuffix(e.Fix, "cronring reload") {
+		t.Errorf("removal: got %v, want a conflict", e)
+	}
 	if _, e := h.change(annUID, api.CrontabFileRequest{File: named, Text: []byte("# x\n")}); e == nil || e.Kind != api.NotAllowed {
 		t.Errorf("a stranger's change: got %v, want that it is not allowed", e)
 	}

@@ -44,8 +44,11 @@ func (ed *Editor) see(p place) (t installed, err error) {
 	return t, err
 }
 
-// errNotUsers refuses to change the system's crontabs while another cron runs them.
-var errNotUsers = errors.New("without cronringd only users' crontabs are changed, by crontab(1)")
+// Errors for changes that are refused.
+var (
+	errNotUsers = errors.New("without cronringd only users' crontabs are changed, by crontab(1)") // another cron runs the others
+	errByName   = errors.New("this daemon was given the file by name, and needs it")
+)
 
 func (ed *Editor) readUsers(who account.Account) (string, error) {
 	if ed.Foreign != nil {
@@ -62,7 +65,7 @@ func (ed *Editor) write(p place, text string, gone bool) error {
 	case ed.Foreign != nil:
 		return errNotUsers
 	case len(ed.Files) > 0 && gone:
-		return errors.New("this daemon was given the file by name, and would miss it")
+		return errByName
 	case len(ed.Files) > 0:
 		return spool.Overwrite(p.path, text)
 	case p.user && gone:
