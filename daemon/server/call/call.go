@@ -26,8 +26,8 @@ type Cost int
 
 const (
 	// Cheap requests do little work once the job is found, or have a limit of
-	// their own: watch counts the boards, enter the large crontabs, pace the
-	// changes of crontabs, and take the events.
+	// their own, such as those on boards, on large crontabs, on changes of
+	// crontabs and on emitted events.
 	Cheap Cost = iota
 	// Expensive requests look at many jobs, at much of the history or at a whole
 	// crontab, at least for some arguments, or write to the disk. See Queries.
@@ -128,9 +128,10 @@ func (c *Call) store() {
 func (c *Call) ReleaseQuery() { c.slot.release() }
 
 // Await calls a function that waits for something, such as the loop. Until it returns, other users
-// compute, and only the caller's own expensive requests wait.
+// compute, and only the caller's own expensive requests wait. If the request does not compute, because
+// of ReleaseQuery or of another Await, it does not compute afterwards either.
 func (c *Call) Await(ctx context.Context, wait func() error) error {
-	if c.slot == nil || !c.slot.computing { // it is not limited, or within another Await
+	if c.slot == nil || !c.slot.computing { // it is not limited, or does not compute now
 		return wait()
 	}
 	c.slot.release()

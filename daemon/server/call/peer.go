@@ -49,8 +49,8 @@ func (p Peer) LimitKey() uint32 {
 	return p.UID
 }
 
-// Share names whose limit on entries of the audit log the actions of the peer count against; "" is
-// no limit.
+// Share names the user whose limits on entries of the audit log and on streams apply to the peer; ""
+// is no limit.
 func (p Peer) Share() string {
 	if p.Admin {
 		return ""
