@@ -2,7 +2,6 @@ package spawn
 
 import (
 	"cmp"
-	"os"
 
 	"golang.org/x/sys/unix"
 
@@ -56,7 +55,7 @@ func (s *Spawner) adopted(h *handed.Run) *child {
 		limit: cmp.Or(h.OutputMax, s.options.Output, runoutput.DefaultLimit), stopped: h.Stopped, over: h.Over,
 		session: h.Session && s.options.Sessions != nil,
 		kept:    s.options.Keep != nil,
-		named:   s.hasNames(h.Run),
+		named:   s.options.Runs != "",
 		begun:   h.Progress == nil,
 	}
 	if c.session && h.Outcome.Kind == job.Lost { // the previous daemon could not query the session's manager
@@ -100,15 +99,6 @@ func (s *Spawner) adopted(h *handed.Run) *child {
 	}
 	s.remember(c, h)
 	return c
-}
-
-// hasNames reports whether the pipes of a run of another daemon have names.
-func (s *Spawner) hasNames(run job.RunID) bool {
-	if s.options.Runs == "" {
-		return false
-	}
-	_, err := os.Lstat(s.dir.Base(run) + pipe.OutSuffix)
-	return err == nil
 }
 
 // isChild checks without reaping.
@@ -158,13 +148,9 @@ func (s *Spawner) takeIn() {
 }
 
 func (s *Spawner) takeOne(c *child, from handed.Run) {
-	if c.tail != nil && !s.takeShare(c, c.tail) {
-		s.note(c, lateShut)
-		s.forgetNames(c) // so that it ends like a tail whose pipes are closed
-	}
 	switch {
 	case c.tail == nil:
-	case c.tail.slow:
+	case !s.tails.Take(c.user, int64(len(c.pipes))):
 		for _, fd := range []*int{&from.Out, &from.Err} {
 			if *fd != 0 {
 				s.files.Release(*fd)
@@ -172,6 +158,8 @@ func (s *Spawner) takeOne(c *child, from handed.Run) {
 				c.open--
 			}
 		}
+		c.tail.slow = true
+		s.slow.Add(c.user, 1)
 		s.reader.readSlowly(c)
 	case from.Out == 0 && from.Err == 0 && s.options.Runs != "":
 		from.Out, from.Err = handed.OpenPipes(s.dir.Base(c.run))

@@ -19,7 +19,6 @@ type tail struct {
 	left  int  // bytes of output that are still reported
 	waits bool // child.out has output that is not reported yet
 	slow  bool // it has no descriptors, and its pipes are opened now and then
-	share *budget.Lease
 }
 
 const (
@@ -37,8 +36,7 @@ const (
 
 // maxSlow limits the tails without descriptors of all users, and as many of root. Each keeps files
 // in Options.Runs for as long as a process holds its pipes open, also if their names are removed. So
-// a user with too many gets no more runs whose pipes have names, and the output of further tails is
-// closed.
+// a user with too many gets no more runs whose pipes have names.
 const maxSlow = 2000
 
 // tailBudget returns how many descriptors tails can take. Runs need the others.
@@ -62,13 +60,14 @@ func (r *reader) leaveOpen(c *child) bool {
 	if len(outputs) == 0 {
 		return false
 	}
-	left := &tail{left: max(c.limit, minRoom)}
+	left := &tail{left: max(c.limit, minRoom), slow: !r.s.tails.Take(c.user, int64(len(c.pipes)))}
 	switch {
-	case !r.s.takeShare(c, left):
+	case left.slow && !c.named:
 		r.s.note(c, lateShut)
 		return false
 	case left.slow:
 		r.s.note(c, lateSlow)
+		r.s.slow.Add(c.user, 1)
 	}
 	r.s.report(c, left)
 	if left.slow {
@@ -76,16 +75,6 @@ func (r *reader) leaveOpen(c *child) bool {
 		r.readSlowly(c)
 	}
 	return true
-}
-
-// takeShare takes the user's share for a tail: descriptors, or if there are too few, the right to have
-// its pipes opened by their names. It returns false if neither is left.
-func (s *Spawner) takeShare(c *child, t *tail) bool {
-	if t.share = s.tails.Lease(c.user); t.share.Grow(int64(len(c.pipes))) {
-		return true
-	}
-	t.slow, t.share = true, s.slow.Lease(c.user)
-	return c.named && t.share.Grow(1)
 }
 
 func (r *reader) closeOutputs(c *child, outputs map[int32]stream) {
@@ -259,7 +248,11 @@ func (s *Spawner) sendLate(c *child, last bool) {
 // endTail is called when the last process has closed the output of a run.
 func (s *Spawner) endTail(c *child) {
 	s.endLog(c)
-	c.tail.share.Release()
+	if c.tail.slow {
+		s.slow.Return(c.user, 1)
+	} else {
+		s.tails.Return(c.user, int64(len(c.pipes)))
+	}
 	s.forgetNames(c)
 	s.sendLate(c, true)
 	c.memory.Release()

@@ -6,15 +6,12 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/budget"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/daemon/spawn/handed"
-	"github.com/cronring/cronring/daemon/spawn/pipe"
 )
 
 // lateText is the output of a run's background processes after its end.
@@ -199,110 +196,4 @@ func TestBackgroundProcessesLeaveFewFiles(t *testing.T) {
 		t.Errorf("%d runs have pipes with names when the share is free again, want 1", len(files))
 	}
 	g.open(1)
-}
-
-// A user can have many live runs when the share is used up. Their pipes have names, and yet there are no
-// more tails than the share allows.
-func TestRunsThatEndTogetherDoNotExceedTheShare(t *testing.T) {
-	dir := t.TempDir()
-	r := &testSpawner{t: t, spawner: New(Options{Linger: time.Millisecond, Runs: dir}), started: map[job.RunID]int{}, ended: map[job.RunID]Ended{},
-		late: map[job.RunID][]job.Chunk{}, over: map[job.RunID]bool{}}
-	r.spawner.slow = budget.New(4, 2) // two of each user
-	r.run()
-	r.do("true")
-	r.spawner.tails.Add(ownName(), math.MaxInt32)
-	live, background := newGate(t), newGate(t)
-	var ids []job.RunID
-	for range 5 {
-		id := r.start(background.command() + " & " + live.command())
-		r.awaitStart(id)
-		ids = append(ids, id)
-	}
-	live.open(5)
-	var kept []job.RunID
-	for _, id := range ids {
-		e := r.await(id)
-		if e.Late {
-			kept = append(kept, id)
-		}
-		if words := text(e, job.System); strings.Contains(words, lateShut) == e.Late {
-			t.Errorf("run %d: late %v, words %q", id, e.Late, words)
-		}
-	}
-	if len(kept) != 2 {
-		t.Errorf("%d runs have late output, want 2", len(kept))
-	}
-	background.open(5)
-	for _, id := range kept {
-		r.until("the ends", func() bool { return r.over[id] })
-	}
-}
-
-// The same holds for the tails of another daemon.
-func TestAdoptedTailsDoNotExceedTheShare(t *testing.T) {
-	dir := t.TempDir()
-	r := &testSpawner{t: t, spawner: New(Options{Linger: time.Millisecond, Runs: dir}), started: map[job.RunID]int{}, ended: map[job.RunID]Ended{},
-		late: map[job.RunID][]job.Chunk{}, over: map[job.RunID]bool{}}
-	s := r.spawner
-	s.slow = budget.New(4, 2) // two of each user
-	r.run()
-	r.do("true")
-	s.tails.Add(ownName(), math.MaxInt32)
-	for id := job.RunID(11); id <= 13; id++ {
-		var io pipe.Stdio
-		if err := io.OpenNamed(s.dir.Base(id), nil); err != nil {
-			t.Fatal(err)
-		}
-		for _, fd := range []int{io.Ours[0], io.Ours[1], io.Child[2]} {
-			syscall.Close(fd)
-		}
-		defer syscall.Close(io.Child[1]) // that of a background process
-		r.ended[id] = Ended{Late: true}
-		from := handed.Run{Run: id, User: ownName(), Tail: true, OutputMax: 4 << 10}
-		s.mu.Lock()
-		c := s.adopted(&from)
-		s.mu.Unlock()
-		s.takeOne(c, from)
-	}
-	r.until("the end of the third", func() bool { return r.over[13] })
-	if got := r.lateText(13, job.System); !strings.Contains(got, lateShut) {
-		t.Errorf("words %q, want a warning", got)
-	}
-	if files, _ := filepath.Glob(dir + "/*.out"); len(files) != 2 {
-		t.Errorf("pipes with names %v, want those of two tails", files)
-	}
-}
-
-// Where names cannot be made, output pipes have none, and nothing can read them slowly.
-func TestPipesWithoutNamesAreNotReadSlowly(t *testing.T) {
-	dir := t.TempDir()
-	r := newTestSpawner(t, Options{Linger: time.Millisecond, Runs: dir})
-	r.do("true")
-	r.spawner.tails.Add(ownName(), math.MaxInt32)
-	if err := os.MkdirAll(filepath.Join(dir, "2.err", "x"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	g := newGate(t)
-	e := r.await(r.start(g.command() + " & echo early"))
-	if words := text(e, job.System); e.Late || !strings.Contains(words, lateShut) {
-		t.Errorf("late %v, words %q; want that the output is closed", e.Late, words)
-	}
-	if files, _ := filepath.Glob(dir + "/2.out"); len(files) != 0 {
-		t.Errorf("a pipe without a reader is left: %v", files)
-	}
-	g.open(1)
-}
-
-// The pipes of an adopted run have no names if the previous daemon could not make them.
-func TestAdoptedPipesHaveNamesOnlyWithTheirFiles(t *testing.T) {
-	dir := t.TempDir()
-	s := New(Options{Runs: dir})
-	if err := os.WriteFile(s.dir.Base(2)+pipe.OutSuffix, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for run, want := range map[job.RunID]bool{1: false, 2: true} {
-		if c := s.adopted(&handed.Run{Run: run}); c.named != want {
-			t.Errorf("run %d has names: %t, want %t", run, c.named, want)
-		}
-	}
 }

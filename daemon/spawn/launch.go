@@ -104,10 +104,10 @@ var errNoneLeft = errors.New("too many files are open")
 // daemon after a crash does not find them.
 func (s *Spawner) openOutput(c *child, io *pipe.Stdio, cred *syscall.Credential) error {
 	if s.options.Runs != "" && s.slow.Fits(c.user, 1) {
-		if c.named = io.OpenNamed(s.dir.Base(c.run), cred) == nil; c.named {
+		c.named = true
+		if io.OpenNamed(s.dir.Base(c.run), cred) == nil {
 			return nil
 		}
-		s.forgetNames(c) // one of them may have been made
 	}
 	return io.OpenPipes(cred)
 }

@@ -579,10 +579,9 @@ func (s *Spawner) processOf(c *child) handed.Process {
 	return p
 }
 
-// forgetNames removes the files of a run of which nothing is left. One without names has RUN.stopping, if
-// it was stopped.
+// forgetNames is called when nothing of a run is left.
 func (s *Spawner) forgetNames(c *child) {
-	if s.options.Runs != "" {
+	if c.named {
 		handed.Remove(s.dir.Base(c.run))
 	}
 }
