@@ -70,6 +70,9 @@ func (s *Spawner) adopted(h *handed.Run) *child {
 	if !ours || h.Progress == nil {
 		h.Status = 0 // this process does not wait for it, so another process's number is not valid here
 	}
+	if h.Tail && h.Out == 0 && h.Err == 0 && s.options.Runs != "" {
+		h.Out, h.Err = handed.OpenPipes(s.dir.Base(h.Run))
+	}
 	c.group = s.groupOf(h)
 	if h.LogStatus != 0 && pipe.Usable(h.Log) {
 		c.log.fd = h.Log
@@ -148,9 +151,7 @@ func (s *Spawner) takeIn() {
 }
 
 func (s *Spawner) takeOne(c *child, from handed.Run) {
-	switch {
-	case c.tail == nil:
-	case !s.tails.Take(c.user, int64(len(c.pipes))):
+	if c.tail != nil && !s.tails.Take(c.user, int64(len(c.pipes))) {
 		for _, fd := range []*int{&from.Out, &from.Err} {
 			if *fd != 0 {
 				s.files.Release(*fd)
@@ -159,11 +160,7 @@ func (s *Spawner) takeOne(c *child, from handed.Run) {
 			}
 		}
 		c.tail.slow = true
-		s.slow.Add(c.user, 1)
 		s.reader.readSlowly(c)
-	case from.Out == 0 && from.Err == 0 && s.options.Runs != "":
-		from.Out, from.Err = handed.OpenPipes(s.dir.Base(c.run))
-		c.open += pipe.Ends{from.Out, from.Err}.Count()
 	}
 	s.reader.watchAdopted(c, pipe.Ends{from.Out, from.Err, from.LogStatus}, from.Status)
 	s.mu.Lock()

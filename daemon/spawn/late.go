@@ -23,7 +23,6 @@ type tail struct {
 
 const (
 	lateSlow = "background processes of this run hold its output open, but too many pipes are open already: they are read slowly"
-	lateShut = "background processes of this run hold its output open, but too many earlier runs of the user have such processes: the output is closed"
 	lateFull = "further output of background processes of this run is not kept"
 )
 
@@ -33,11 +32,6 @@ const (
 	slowTick  = time.Second
 	slowBatch = 256
 )
-
-// maxSlow limits the tails without descriptors of all users, and as many of root. Each keeps files
-// in Options.Runs for as long as a process holds its pipes open, also if their names are removed. So
-// a user with too many gets no more runs whose pipes have names.
-const maxSlow = 2000
 
 // tailBudget returns how many descriptors tails can take. Runs need the others.
 func tailBudget(pipes int64) *budget.Budget { return budget.New(pipes/4, pipes/4) }
@@ -61,13 +55,8 @@ func (r *reader) leaveOpen(c *child) bool {
 		return false
 	}
 	left := &tail{left: max(c.limit, minRoom), slow: !r.s.tails.Take(c.user, int64(len(c.pipes)))}
-	switch {
-	case left.slow && !c.named:
-		r.s.note(c, lateShut)
-		return false
-	case left.slow:
+	if left.slow {
 		r.s.note(c, lateSlow)
-		r.s.slow.Add(c.user, 1)
 	}
 	r.s.report(c, left)
 	if left.slow {
@@ -248,9 +237,7 @@ func (s *Spawner) sendLate(c *child, last bool) {
 // endTail is called when the last process has closed the output of a run.
 func (s *Spawner) endTail(c *child) {
 	s.endLog(c)
-	if c.tail.slow {
-		s.slow.Return(c.user, 1)
-	} else {
+	if !c.tail.slow {
 		s.tails.Return(c.user, int64(len(c.pipes)))
 	}
 	s.forgetNames(c)

@@ -3,14 +3,12 @@ package spawn
 import (
 	"math"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/cronring/cronring/crontab"
-	"github.com/cronring/cronring/daemon/budget"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -157,43 +155,4 @@ func TestBackgroundProcessPrintsIntoItsLog(t *testing.T) {
 		got, _ := os.ReadFile(path)
 		return string(got) == "early\nlate\n"
 	})
-}
-
-// A process that collects the pipes of ended runs keeps no more files in Options.Runs than its user's
-// share: runs beyond that have pipes without names.
-func TestBackgroundProcessesLeaveFewFiles(t *testing.T) {
-	dir := t.TempDir()
-	r := &testSpawner{t: t, spawner: New(Options{Linger: time.Millisecond, Runs: dir}), started: map[job.RunID]int{}, ended: map[job.RunID]Ended{},
-		late: map[job.RunID][]job.Chunk{}, over: map[job.RunID]bool{}}
-	r.spawner.slow = budget.New(4, 2) // two of each user
-	r.run()
-	r.do("true")
-	r.spawner.tails.Add(ownName(), math.MaxInt32)
-	g := newGate(t)
-	var kept []job.RunID
-	for i := range 5 {
-		id := r.start(g.command() + " & echo early")
-		e := r.await(id)
-		if e.Late {
-			kept = append(kept, id)
-		}
-		if words := text(e, job.System); e.Late != (i < 2) || strings.Contains(words, lateShut) == e.Late || text(e, job.Stdout) != "early\n" {
-			t.Errorf("run %d: late %v, output %q and %q; want two runs with late output, and a warning for the others", id, e.Late, text(e, job.Stdout), words)
-		}
-	}
-	if files, _ := filepath.Glob(dir + "/*.out"); len(files) != 2 {
-		t.Errorf("%d runs have pipes with names, want 2: %v", len(files), files)
-	}
-	g.open(5)
-	for _, id := range kept {
-		r.until("the ends", func() bool { return r.over[id] })
-	}
-	if left, _ := os.ReadDir(dir); len(left) != 0 {
-		t.Errorf("files are left: %v", left)
-	}
-	r.awaitStart(r.start(g.command()))
-	if files, _ := filepath.Glob(dir + "/*.out"); len(files) != 1 {
-		t.Errorf("%d runs have pipes with names when the share is free again, want 1", len(files))
-	}
-	g.open(1)
 }

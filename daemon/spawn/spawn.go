@@ -45,7 +45,6 @@ type Spawner struct {
 	dir      runoutput.Dir  // Options.Runs
 	space    *budget.Budget // for files in it
 	tails    *budget.Budget // descriptors of tails
-	slow     *budget.Budget // tails without descriptors
 
 	life        context.Context // until Run returns
 	checkTime   time.Duration   // how long the command of if= may take
@@ -151,7 +150,6 @@ func New(options Options) *Spawner {
 		wake:    make(chan struct{}, 1),
 		dir:     runoutput.Dir{Path: options.Runs},
 		space:   runoutput.NewSpace(options.Runs),
-		slow:    budget.New(maxSlow, maxSlow),
 		living:  make(map[job.RunID]*child),
 		byPID:   make(map[int]*child),
 
