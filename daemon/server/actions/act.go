@@ -224,8 +224,7 @@ func (s *Actor) targets(ctx context.Context, c *call.Call, verb string, refs []s
 }
 
 // each sends an event to the engine for each job. A refusal for one job does not affect the others;
-// the first refusal is the error. Other users may compute from the first event to the last answer: if
-// the caller waited for its turn after each, other users could delay it as often as it names jobs.
+// the first refusal is the error.
 func (s *Actor) each(ctx context.Context, c *call.Call, verb string, jobs []job.ID, eventOf func(job.ID) event.Event) ([]job.Run, error) {
 	events := make([]event.Event, len(jobs))
 	for k, id := range jobs {
@@ -234,22 +233,16 @@ func (s *Actor) each(ctx context.Context, c *call.Call, verb string, jobs []job.
 	var done []string
 	var first *api.Error
 	runs := []job.Run{}
-	err := c.Await(ctx, func() error {
-		for k, id := range jobs {
-			a, err := s.ask(ctx, c, events[k])
-			if err != nil {
-				return err
-			}
-			switch {
-			case a.Err == nil:
-				done = append(done, string(id))
-				runs = append(runs, a.Runs...)
-			case first == nil:
-				first = refused(verb, string(id), a.Err)
-			}
+	answers, err := s.askAll(ctx, c, events)
+	for k, a := range answers {
+		switch id := jobs[k]; {
+		case a.Err == nil:
+			done = append(done, string(id))
+			runs = append(runs, a.Runs...)
+		case first == nil:
+			first = refused(verb, string(id), a.Err)
 		}
-		return nil
-	})
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -260,6 +253,23 @@ func (s *Actor) each(ctx context.Context, c *call.Call, verb string, jobs []job.
 		return nil, first
 	}
 	return runs, nil
+}
+
+// askAll sends events to the engine and returns its answers, after an error those before it. Other users
+// may compute from the first event to the last answer: if the caller waited for its turn after each, they
+// could delay it as often as there are events.
+func (s *Actor) askAll(ctx context.Context, c *call.Call, events []event.Event) (answers []effect.Answer, err error) {
+	err = c.Await(ctx, func() error {
+		for _, ev := range events {
+			a, err := s.ask(ctx, c, ev)
+			if err != nil {
+				return err
+			}
+			answers = append(answers, a)
+		}
+		return nil
+	})
+	return answers, err
 }
 
 // refused returns the error for what the engine refused to do to a job or run.

@@ -92,25 +92,20 @@ func (s *Actor) eachDeadLetter(ctx context.Context, c *call.Call, verb string, l
 				return fmt.Errorf("read history: %w", err)
 			}
 		}
-		err := c.Await(ctx, func() error {
-			for i, l := range page {
-				a, err := s.ask(ctx, c, events[i])
-				if err != nil {
-					return err
-				}
-				switch {
-				case a.Err == nil:
-					done(l, a)
-					count++
-				case first == nil:
-					first = refused(verb, "run "+l.Run.ID.String(), a.Err)
-					if first.Fix = "cronring dead list"; verb == "retry" {
-						first.Fix = "cronring history " + display.Quote(string(l.Run.Job))
-					}
+		answers, err := s.askAll(ctx, c, events)
+		for i, a := range answers {
+			l := page[i]
+			switch {
+			case a.Err == nil:
+				done(l, a)
+				count++
+			case first == nil:
+				first = refused(verb, "run "+l.Run.ID.String(), a.Err)
+				if first.Fix = "cronring dead list"; verb == "retry" {
+					first.Fix = "cronring history " + display.Quote(string(l.Run.Job))
 				}
 			}
-			return nil
-		})
+		}
 		if err != nil {
 			return err
 		}
