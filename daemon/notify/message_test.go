@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -189,6 +188,7 @@ func FuzzEnvelope(f *testing.F) {
 	f.Add([]byte(`{"born":"0000-01-01T00:00:00+23:59","message":{"channel":"x"}}`))
 	f.Add([]byte(`{"born":"\u001b[31m"}`))
 	f.Add([]byte(`{"message":{"job":7}}`))
+	f.Add([]byte(`{"message":{"channel":"x","Run":{"Parents":[],"Env":{}}}}`))
 	f.Add([]byte("{\"born\":\"\x7f\"}\n")) // the error of package time quotes it
 	f.Fuzz(func(t *testing.T, text []byte) {
 		e, err := readEnvelope(bytes.NewReader(text))
@@ -212,8 +212,13 @@ func FuzzEnvelope(f *testing.F) {
 		if len(written) > longestFile {
 			return
 		}
-		if again, err := readEnvelope(bytes.NewReader(written)); err != nil || !reflect.DeepEqual(again, e) {
-			t.Errorf("read %+v, written and read again %+v, %v", e, again, err)
+		again, err := readEnvelope(bytes.NewReader(written))
+		if err != nil {
+			t.Fatalf("%q, written and read again: %v", written, err)
+		}
+		// In text, as an empty list is not written and read again as none.
+		if back, err := json.Marshal(again); err != nil || !bytes.Equal(back, written) {
+			t.Errorf("read %q, written and read again %q, %v", written, back, err)
 		}
 	})
 }
