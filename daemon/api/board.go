@@ -107,6 +107,7 @@ func (c *Client) Board(ctx context.Context) iter.Seq2[BoardUpdate, error] {
 		defer response.Body.Close()
 		frames, err := newBoardDecoder(response.Body, response.Header.Get("Content-Type"))
 		for begin := true; err == nil; begin = false {
+			beginEvent(response)
 			var u BoardUpdate
 			u, err = frames.next()
 			u.Begin = begin

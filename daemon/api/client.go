@@ -2,8 +2,10 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -23,6 +25,7 @@ type Client struct {
 	readOnly bool   // reject requests that change anything
 	http     *http.Client
 	patience time.Duration // maximum time for the answer to a query
+	longest  int           // instead of maxAnswer; 0: that
 }
 
 // Dial names the socket to use. It does not connect: each call does, as Connect
@@ -283,11 +286,41 @@ func (c *Client) do(ctx context.Context, purpose, method, path string, body io.R
 		return nil, c.explain(ctx, purpose, err)
 	}
 	if response.StatusCode == http.StatusOK {
+		body := &limitedBody{ReadCloser: response.Body, most: cmp.Or(c.longest, maxAnswer)}
+		body.renew()
+		response.Body = body
 		return response, nil
 	}
 	defer response.Body.Close()
 	return nil, refusal(purpose, response)
 }
+
+// maxAnswer limits an answer, or one event of a stream, in bytes: what answers on another host can be
+// hostile. 100,000 jobs of 5 kB take less.
+const maxAnswer = 512 << 20
+
+// limitedBody is the body of an answer that fails when it is too long.
+type limitedBody struct {
+	io.ReadCloser
+	most, left int // in bytes
+}
+
+var errTooLong = errors.New("the answer is too long")
+
+func (b *limitedBody) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errTooLong
+	}
+	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
+}
+
+// renew allows the whole length again.
+func (b *limitedBody) renew() { b.left = b.most }
+
+// beginEvent is called before each event of a stream, of which each can have the whole length.
+func beginEvent(response *http.Response) { response.Body.(*limitedBody).renew() }
 
 // refusal reads the Error of an answer. Something else than cronringd may
 // listen on the socket, so the body can be anything.

@@ -333,6 +333,59 @@ func collect(t *testing.T, text []byte) (events [][]byte, err error) {
 	return events, err
 }
 
+// endless answers with JSON that has no end: head, and then rest again and again.
+type endless struct{ head, rest string }
+
+func (e endless) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(io.MultiReader(strings.NewReader(e.head), &repeated{text: e.rest})), Request: r}, nil
+}
+
+type repeated struct {
+	text string
+	at   int
+}
+
+func (r *repeated) Read(p []byte) (int, error) {
+	n := copy(p, r.text[r.at:])
+	r.at = (r.at + n) % len(r.text)
+	return n, nil
+}
+
+// What answers on another host can send without an end. Only the length of a stream is not limited.
+func TestEndlessAnswerIsAnError(t *testing.T) {
+	client := func(head, rest string) *Client {
+		return &Client{remote: true, http: &http.Client{Transport: endless{head, rest}}, patience: answerTime, longest: 1 << 16}
+	}
+	_, err := client(`{"jobs":[`, `{"id":"x"},`).List(t.Context(), Query{})
+	if !errors.Is(err, errTooLong) {
+		t.Errorf("a list without an end: %v", err)
+	}
+	if _, err = client(`{"job":"`, "x").Why(t.Context(), "x", time.Time{}); !errors.Is(err, errTooLong) {
+		t.Errorf("a text without an end: %v", err)
+	}
+	if _, err = client("", "x").Metrics(t.Context(), MetricsQuery{}); err == nil {
+		t.Error("metrics without an end are read")
+	}
+	events, failed := 0, error(nil)
+	for _, err := range client("", `{"gap":{"lost":3}}`+"\n").Events(t.Context()) {
+		if events++; err != nil || events == 100_000 { // 1.9 MB
+			failed = err
+			break
+		}
+	}
+	if failed != nil || events != 100_000 {
+		t.Errorf("%d events, then %v", events, failed)
+	}
+	for _, err := range client(`{"gap":{"lost":"`, "x").Events(t.Context()) {
+		if failed = err; err == nil {
+			t.Error("an event without an end is read")
+		}
+	}
+	if failed == nil || !strings.Contains(failed.Error(), errTooLong.Error()) {
+		t.Errorf("an event without an end: %v", failed)
+	}
+}
+
 // FuzzAnswers reads any answer of a hostile daemon on another host.
 func FuzzAnswers(f *testing.F) {
 	at := time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)

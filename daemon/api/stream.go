@@ -58,6 +58,7 @@ func (c *Client) stream(ctx context.Context, purpose, path string) iter.Seq2[Eve
 		defer response.Body.Close()
 		lines := json.NewDecoder(response.Body)
 		for {
+			beginEvent(response)
 			e, err := next(lines)
 			if errors.Is(err, io.EOF) {
 				return
