@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Severity is the severity of a diagnostic.
@@ -42,12 +43,14 @@ func (d Diagnostic) Error() string {
 // MaxSentence is the longest message or fix in bytes.
 const MaxSentence = 300
 
-// Harmless makes text that may quote the file safe for a terminal and a log.
+// Harmless makes text that may quote the file safe for a terminal and a log, and cuts it at
+// MaxSentence.
 func Harmless(text string) string {
-	if len(text) > MaxSentence {
-		text = text[:MaxSentence-3] + "…"
+	cut := min(len(text), MaxSentence)
+	for cut < len(text) && cut > MaxSentence-utf8.UTFMax && !utf8.RuneStart(text[cut]) { // within a character
+		cut--
 	}
-	return strings.Map(func(r rune) rune {
+	clean := strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsPrint(r):
 			return r
@@ -55,7 +58,15 @@ func Harmless(text string) string {
 			return ' '
 		}
 		return '?'
-	}, text)
+	}, text[:cut])
+	if cut == len(text) && len(clean) <= MaxSentence { // a wrong byte becomes three
+		return clean
+	}
+	end := min(len(clean), MaxSentence-len("…"))
+	for end < len(clean) && !utf8.RuneStart(clean[end]) {
+		end--
+	}
+	return clean[:end] + "…"
 }
 
 // Quote puts a word of the file in double quotes, shortened to 40 bytes, with

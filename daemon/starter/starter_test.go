@@ -398,6 +398,7 @@ func FuzzProgress(f *testing.F) {
 	f.Add(append(report(stepLimit, syscall.EPERM), EncodeFailure(syscall.ENOENT)...), 6)
 	f.Add(append(report(stepNice, syscall.EPERM), EncodeFailure(errors.New("sandbox=: \x1b[31m"))...), 12)
 	f.Add(bytes.Repeat(report(stepDir, 0), mostReports), mostReports-1)
+	f.Add(append(report(stepNice, 0), EncodeFailure(errors.New(strings.Repeat("\x80", 200)))...), 44) // each byte becomes three
 	for _, step := range "GguhwexcofpiNs" {
 		f.Add(report(byte(step), syscall.EPERM), 0)
 	}
