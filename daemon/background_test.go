@@ -14,6 +14,7 @@ import (
 	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/shim"
+	"github.com/cronring/cronring/daemon/spawn/handed"
 )
 
 // later waits until an ended run has printed exactly this.
@@ -277,5 +278,40 @@ func TestBackgroundProcessUnderAShim(t *testing.T) {
 	h.later(app.ID, "early\nlate\nlater\n")
 	if r, _ := h.ended(app.ID); r.Outcome.String() != "exit 3" {
 		t.Errorf("the run is recorded as %v", r.Outcome)
+	}
+}
+
+// Ended runs whose background processes hold more pipes than a daemon can open do not keep it from taking
+// over a run after a crash.
+func TestManyPipesOfEndedRunsDoNotHideALiveOneAfterACrash(t *testing.T) {
+	t.Parallel()
+	h := newTestHost(t)
+	h.write("few-files", "#!/bin/sh\nulimit -n 128\nexec "+h.program+"\n")
+	if err := os.Chmod(h.path("few-files"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	h.program = h.path("few-files")
+	gate := h.fifo("gate")
+	h.crontab("first", "true", "live", "echo one; read x <"+gate.Name()+"; echo two")
+	h.start()
+	h.do("first")
+	live := h.run("live")[0]
+	h.printed(live.ID, "one")
+	h.kill()
+	for id := range 150 { // their names come before that of the live run
+		for _, suffix := range []string{".out", ".err"} {
+			if err := syscall.Mkfifo(h.path(fmt.Sprint("run/cronring/runs/", 1000+id, suffix)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	h.start()
+	h.open(gate, 1)
+	if r, out := h.ended(live.ID); out != "one\ntwo\n" || r.Outcome.Error == handed.Unseen {
+		t.Errorf("the run %v (%s), printed %q; want both lines", r.Outcome, r.Outcome.Error, out)
+	}
+	h.stop()
+	for _, pid := range h.shims() {
+		gone(t, pid) // it finds that nothing holds these pipes
 	}
 }

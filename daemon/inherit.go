@@ -99,6 +99,7 @@ func (d *shared) inherit(ctx context.Context, records *recorder.Recorder, before
 		case lives:
 			delete(runs, h.Run)
 			h.Job, h.User, h.Stopped = r.Job, r.User, stopped(&r)
+			h.Out, h.Err = handed.OpenPipes(filepath.Join(d.runs, h.Run.String()))
 			in.children = append(in.children, h)
 			d.manager.Keep(h.Run, h.Out, h.Err, h.PIDFD)
 		case slices.ContainsFunc(in.children, func(c handed.Run) bool { return c.Run == h.Run }):

@@ -24,6 +24,14 @@ func New(users, root int64) *Budget {
 	return &Budget{left: users, root: root, users: map[string]int64{}}
 }
 
+// Extend adds to the amount of users other than root, and to that of root.
+func (b *Budget) Extend(users, root int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.left += users
+	b.root += root
+}
+
 // Take takes n for a user, if the user's share allows that.
 func (b *Budget) Take(user string, n int64) bool {
 	b.mu.Lock()

@@ -2,6 +2,7 @@ package spawn
 
 import (
 	"cmp"
+	"os"
 
 	"golang.org/x/sys/unix"
 
@@ -55,7 +56,7 @@ func (s *Spawner) adopted(h *handed.Run) *child {
 		limit: cmp.Or(h.OutputMax, s.options.Output, runoutput.DefaultLimit), stopped: h.Stopped, over: h.Over,
 		session: h.Session && s.options.Sessions != nil,
 		kept:    s.options.Keep != nil,
-		named:   s.options.Runs != "",
+		named:   s.hasNames(h.Run),
 		begun:   h.Progress == nil,
 	}
 	if c.session && h.Outcome.Kind == job.Lost { // the previous daemon could not query the session's manager
@@ -69,9 +70,6 @@ func (s *Spawner) adopted(h *handed.Run) *child {
 	}
 	if !ours || h.Progress == nil {
 		h.Status = 0 // this process does not wait for it, so another process's number is not valid here
-	}
-	if h.Tail && h.Out == 0 && h.Err == 0 && s.options.Runs != "" {
-		h.Out, h.Err = handed.OpenPipes(s.dir.Base(h.Run))
 	}
 	c.group = s.groupOf(h)
 	if h.LogStatus != 0 && pipe.Usable(h.Log) {
@@ -98,10 +96,48 @@ func (s *Spawner) adopted(h *handed.Run) *child {
 	if h.Tail {
 		c.tail, c.file.Late = &tail{left: h.OutputMax}, true
 		c.tail.begin(s, c)
+		s.openTail(c, h)
 		return c
 	}
 	s.remember(c, h)
 	return c
+}
+
+// openTail opens the pipes of a tail within its user's share of descriptors. It is
+// called before the daemon is ready, because what a process wrote is lost if it
+// ends while nothing else has its pipe open. The tail had a share under the previous
+// daemon, so it is never refused, but further ones can be. Spawner.mu is held.
+func (s *Spawner) openTail(c *child, h *handed.Run) {
+	switch {
+	case s.takeDescriptors(c, c.tail):
+	case c.named:
+		c.tail.slow, c.tail.share = true, s.slow.Lease(c.user)
+		c.tail.share.Add(1)
+	default:
+		c.tail.share.Add(int64(len(c.pipes)))
+	}
+	switch {
+	case c.tail.slow:
+		for _, fd := range []*int{&h.Out, &h.Err} {
+			if *fd != 0 {
+				s.files.Release(*fd)
+				*fd = 0
+				c.open--
+			}
+		}
+	case h.Out == 0 && h.Err == 0 && c.named:
+		h.Out, h.Err = handed.OpenPipes(s.dir.Base(c.run))
+		c.open += pipe.Ends{h.Out, h.Err}.Count()
+	}
+}
+
+// hasNames reports whether the pipes of a run of another daemon have names.
+func (s *Spawner) hasNames(run job.RunID) bool {
+	if s.options.Runs == "" {
+		return false
+	}
+	_, err := os.Lstat(s.dir.Base(run) + pipe.OutSuffix)
+	return err == nil
 }
 
 // isChild checks without reaping.
@@ -151,15 +187,7 @@ func (s *Spawner) takeIn() {
 }
 
 func (s *Spawner) takeOne(c *child, from handed.Run) {
-	if c.tail != nil && !s.tails.Take(c.user, int64(len(c.pipes))) {
-		for _, fd := range []*int{&from.Out, &from.Err} {
-			if *fd != 0 {
-				s.files.Release(*fd)
-				*fd = 0
-				c.open--
-			}
-		}
-		c.tail.slow = true
+	if c.tail != nil && c.tail.slow {
 		s.reader.readSlowly(c)
 	}
 	s.reader.watchAdopted(c, pipe.Ends{from.Out, from.Err, from.LogStatus}, from.Status)

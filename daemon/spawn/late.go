@@ -8,6 +8,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn/handed"
 	"github.com/cronring/cronring/daemon/spawn/runoutput"
+	"github.com/cronring/cronring/daemon/spawn/self"
 )
 
 // A run ends when its first process does. Background processes of that process keep the output
@@ -19,10 +20,12 @@ type tail struct {
 	left  int  // bytes of output that are still reported
 	waits bool // child.out has output that is not reported yet
 	slow  bool // it has no descriptors, and its pipes are opened now and then
+	share *budget.Lease
 }
 
 const (
 	lateSlow = "background processes of this run hold its output open, but too many pipes are open already: they are read slowly"
+	lateShut = "background processes of this run hold its output open, but too many earlier runs of the user have such processes: the output is closed"
 	lateFull = "further output of background processes of this run is not kept"
 )
 
@@ -33,8 +36,15 @@ const (
 	slowBatch = 256
 )
 
-// tailBudget returns how many descriptors tails can take. Runs need the others.
-func tailBudget(pipes int64) *budget.Budget { return budget.New(pipes/4, pipes/4) }
+// maxSlow limits the tails without descriptors of all users, and as many of root. Each keeps files
+// in Options.Runs for as long as a process holds its pipes open, also if their names are removed. So
+// a user with too many gets no more runs whose pipes have names, and the output of further tails is
+// closed.
+const maxSlow = 2000
+
+// tailShare returns how many descriptors the tails of users can take, and as many those of root. Runs
+// need the others.
+func tailShare(files *self.Files) int64 { return files.Pipes.Load() / 4 }
 
 // leaveOpen makes a tail of a child that has lingered long enough, if a process
 // holds an output pipe, and reports its end. Otherwise it returns false. It first reads
@@ -54,8 +64,12 @@ func (r *reader) leaveOpen(c *child) bool {
 	if len(outputs) == 0 {
 		return false
 	}
-	left := &tail{left: max(c.limit, minRoom), slow: !r.s.tails.Take(c.user, int64(len(c.pipes)))}
-	if left.slow {
+	left := &tail{left: max(c.limit, minRoom)}
+	switch {
+	case !r.s.takeShare(c, left):
+		r.s.note(c, lateShut)
+		return false
+	case left.slow:
 		r.s.note(c, lateSlow)
 	}
 	r.s.report(c, left)
@@ -64,6 +78,22 @@ func (r *reader) leaveOpen(c *child) bool {
 		r.readSlowly(c)
 	}
 	return true
+}
+
+// takeShare takes the user's share for a tail: descriptors, or if there are too few, the right to have
+// its pipes opened by their names. It returns false if neither is left.
+func (s *Spawner) takeShare(c *child, t *tail) bool {
+	if s.takeDescriptors(c, t) {
+		return true
+	}
+	t.slow, t.share = true, s.slow.Lease(c.user)
+	return c.named && t.share.Grow(1)
+}
+
+// takeDescriptors takes the user's share of descriptors for a tail. Its lease is empty if that fails.
+func (s *Spawner) takeDescriptors(c *child, t *tail) bool {
+	t.share = s.tails.Lease(c.user)
+	return t.share.Grow(int64(len(c.pipes)))
 }
 
 func (r *reader) closeOutputs(c *child, outputs map[int32]stream) {
@@ -237,9 +267,7 @@ func (s *Spawner) sendLate(c *child, last bool) {
 // endTail is called when the last process has closed the output of a run.
 func (s *Spawner) endTail(c *child) {
 	s.endLog(c)
-	if !c.tail.slow {
-		s.tails.Return(c.user, int64(len(c.pipes)))
-	}
+	c.tail.share.Release()
 	s.forgetNames(c)
 	s.sendLate(c, true)
 	c.memory.Release()

@@ -103,11 +103,11 @@ var errNoneLeft = errors.New("too many files are open")
 // openOutput makes the output pipes of a run. Where they cannot have names, a
 // daemon after a crash does not find them.
 func (s *Spawner) openOutput(c *child, io *pipe.Stdio, cred *syscall.Credential) error {
-	if s.options.Runs != "" {
-		c.named = true
-		if io.OpenNamed(s.dir.Base(c.run), cred) == nil {
+	if s.options.Runs != "" && s.slow.Fits(c.user, 1) {
+		if c.named = io.OpenNamed(s.dir.Base(c.run), cred) == nil; c.named {
 			return nil
 		}
+		s.forgetNames(c) // one of them may have been made
 	}
 	return io.OpenPipes(cred)
 }

@@ -45,6 +45,7 @@ type Spawner struct {
 	dir      runoutput.Dir  // Options.Runs
 	space    *budget.Budget // for files in it
 	tails    *budget.Budget // descriptors of tails
+	slow     *budget.Budget // tails without descriptors
 
 	life        context.Context // until Run returns
 	checkTime   time.Duration   // how long the command of if= may take
@@ -143,13 +144,14 @@ func New(options Options) *Spawner {
 	if options.Notify != nil {
 		maker.Notify = options.Notify.Path
 	}
-	return &Spawner{
+	s := &Spawner{
 		options: options,
 		maker:   maker,
 		events:  make(chan event.Event, eventQueue),
 		wake:    make(chan struct{}, 1),
 		dir:     runoutput.Dir{Path: options.Runs},
 		space:   runoutput.NewSpace(options.Runs),
+		slow:    budget.New(maxSlow, maxSlow),
 		living:  make(map[job.RunID]*child),
 		byPID:   make(map[int]*child),
 
@@ -160,6 +162,9 @@ func New(options Options) *Spawner {
 		ask:    unresolvedUsers{waiting: make(map[string][]*child)},
 		groups: preparing{all: make(map[*child]bool)},
 	}
+	s.files.Estimate()
+	s.tails = budget.New(tailShare(&s.files), tailShare(&s.files))
+	return s
 }
 
 // Helper is the whole program of a process that a Spawner starts for itself: the starter, a
@@ -267,9 +272,12 @@ func (s *Spawner) Run(ctx context.Context) error {
 	if err := self.Settle(); err != nil {
 		return err
 	}
+	before := tailShare(&s.files)
 	if err := s.files.Open(); err != nil {
 		return err
 	}
+	more := tailShare(&s.files) - before
+	s.tails.Extend(more, more)
 	if s.options.Precedence {
 		s.priority.Raise()
 		defer s.priority.Restore()
@@ -282,7 +290,6 @@ func (s *Spawner) Run(ctx context.Context) error {
 	}
 	s.reader = reader
 	s.dir.Spare = reader.spare
-	s.tails = tailBudget(s.files.Pipes.Load())
 
 	died := make(chan os.Signal, 1)
 	signal.Notify(died, syscall.SIGCHLD)
@@ -577,9 +584,10 @@ func (s *Spawner) processOf(c *child) handed.Process {
 	return p
 }
 
-// forgetNames is called when nothing of a run is left.
+// forgetNames removes the files of a run of which nothing is left. One without names has RUN.stopping, if
+// it was stopped.
 func (s *Spawner) forgetNames(c *child) {
-	if c.named {
+	if s.options.Runs != "" {
 		handed.Remove(s.dir.Base(c.run))
 	}
 }

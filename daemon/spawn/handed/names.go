@@ -107,7 +107,8 @@ func Remove(base string) {
 }
 
 // Find returns what is left in a directory, as in Options.Runs, of runs that
-// another daemon began: their processes and pipes. A run whose process has
+// another daemon began. It opens their processes, and leaves the pipes to OpenPipes, because ended
+// runs can have more of them than this process can open. A run whose process has
 // ended is lost, but its pipes may be open, and if it was asked to end, other
 // processes of its group may be alive. A daemon that was killed before it
 // started the process leaves the pipes alone, and no user. The files of another boot are removed.
@@ -133,7 +134,6 @@ func Find(runs, boot string) (found []Run) {
 			continue
 		}
 		h := Run{Run: job.RunID(run), Job: r.Job, User: r.User, PID: r.PID, OutputMax: r.OutputMax}
-		h.Out, h.Err = pipe.Reopen(base+pipe.OutSuffix), pipe.Reopen(base+pipe.ErrSuffix)
 		var gone bool
 		if h.PIDFD, gone = findProcess(r); gone {
 			h.Outcome = Lost(Unseen)

@@ -26,6 +26,14 @@ type Files struct {
 	raised   bool         // above the hard limit
 }
 
+// Estimate sets Pipes by the limit of open files before Open, which may raise it.
+func (f *Files) Estimate() {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) == nil {
+		f.budget(limit.Cur)
+	}
+}
+
 // Open raises the limit of open files if the hard one is small and the daemon
 // may. Go has raised the soft limit already when this process began.
 func (f *Files) Open() error {
