@@ -111,7 +111,7 @@ fuzz: ## each fuzz target that matches TARGET for FUZZTIME
 		corpus=$$($(GO) env GOCACHE)/fuzz/$$($(GO) list $$dir) && $(GO) test -c $(INSTRUMENT) -o "$$work/fuzz" $$dir || exit 1; \
 		for target in $$(grep -hoE '^func $(TARGET)\(' $$dir/*_test.go | sed 's/func //; s/(//'); do \
 			echo "$$dir $$target"; \
-			(cd $$dir && "$$work/fuzz" -test.run '^$$' -test.fuzz "^$$target\$$" -test.fuzztime $(FUZZTIME) -test.fuzzcachedir "$$corpus") || exit 1; \
+			(cd $$dir && "$$work/fuzz" -test.run '^$$' -test.fuzz "^$$target\$$" -test.fuzztime $(FUZZTIME) $(FUZZFLAGS) -test.fuzzcachedir "$$corpus") || exit 1; \
 		done; \
 	done
 
