@@ -107,7 +107,7 @@ func parseAfter(text string) (starters, error) {
 }
 
 // starters parses a value of after= or on= once for all entries below a default, because a
-// default may list a thousand jobs and apply to half a million entries.
+// default may list a thousand jobs and apply to 100,000 entries.
 func (p *Plan) starters(key, value string, read func(string) (starters, error)) (starters, error) {
 	return cached(&p.shared.starters, key+"="+value, func() (starters, error) { return read(value) })
 }

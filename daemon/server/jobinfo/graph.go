@@ -39,7 +39,7 @@ type web struct {
 
 func newWeb(c *call.Call) *web {
 	g := &web{jobs: c.Visible(), near: map[int][]int{}, edged: map[int]bool{}}
-	var ids map[job.ID]int // made when it is needed: few hosts have edges, and some a million jobs
+	var ids map[job.ID]int // made when it is needed: few hosts have edges, and some 100,000 jobs
 	for _, i := range g.jobs {
 		o := c.View.Entry(i).Options()
 		if len(o.After)+len(o.On) == 0 {
