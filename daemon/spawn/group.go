@@ -30,6 +30,14 @@ type made struct {
 	err     error
 }
 
+// begin notes that a run waits for its group. It reports whether that is being made already, for a
+// hold that ended without another daemon.
+func (p *preparing) begin(c *child, pauseWaits bool) (already bool) {
+	p.all[c] = pauseWaits
+	already, c.preparing = c.preparing, true
+	return already
+}
+
 func (s *Spawner) needsGroup(c *child) bool {
 	return s.options.Groups != nil && s.options.Groups.Needs(c.start)
 }
@@ -46,7 +54,9 @@ func (s *Spawner) made(c *child) *made {
 func (s *Spawner) prepare(ctx context.Context, c *child) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.groups.all[c] = true
+	if s.groups.begin(c, true) {
+		return
+	}
 	s.groups.waiting.Put(c.user, c)
 	if s.groups.busy < prepareCallers {
 		s.groups.busy++
@@ -83,6 +93,7 @@ func (s *Spawner) nextToPrepare() (c *child, ok bool) {
 		if s.groups.all[c] {
 			return c, true
 		}
+		c.preparing = false
 	}
 	s.groups.busy--
 	return nil, false
@@ -93,6 +104,7 @@ func (s *Spawner) prepared(c *child, m made) {
 	s.mu.Lock()
 	_, wanted := s.groups.all[c]
 	delete(s.groups.all, c)
+	c.preparing = false
 	if wanted {
 		c.made, c.secrets = &m, m.secrets
 		s.queue.Put(c.user, c)

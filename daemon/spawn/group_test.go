@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -88,6 +89,45 @@ func entry(t testing.TB, directives string, format crontab.Format) func(*effect.
 			t.Fatalf("%s: %v", directives, diagnostics)
 		}
 		s.Entry = &file.Entries[0]
+	}
+}
+
+// slowGroups makes groups only when it may.
+type slowGroups struct {
+	begun chan string
+	may   chan struct{}
+	made  atomic.Int32
+}
+
+func (g *slowGroups) Needs(s *effect.Start) bool { return s.Job.Command == "exit 7" }
+
+func (g *slowGroups) Make(_ context.Context, name string, _ *effect.Start) (Group, error) {
+	g.begun <- name
+	<-g.may
+	g.made.Add(1)
+	return nil, nil
+}
+
+func (g *slowGroups) Find([]byte) (Group, error) { return nil, nil }
+
+// A hold may end without another daemon while a group is being made.
+func TestGroupIsMadeOnceIfAHoldFails(t *testing.T) {
+	g := &slowGroups{begun: make(chan string, 10), may: make(chan struct{})}
+	r := newTestSpawner(t, Options{Groups: g})
+	id := r.start("exit 7")
+	receive(r, "that a group is being made", g.begun)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if starts := r.hold(ctx); len(starts) != 1 {
+		t.Errorf("%d runs without a process, want 1", len(starts))
+	}
+	r.spawner.Resume()
+	wantOutcome(t, r.do("true"), exited(0)) // is behind the other in the queue
+	close(g.may)
+	wantOutcome(t, r.await(id), exited(7))
+	r.stop()
+	if n := g.made.Load(); n != 1 {
+		t.Errorf("the group was made %d times", n)
 	}
 }
 

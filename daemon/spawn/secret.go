@@ -65,7 +65,9 @@ const decrypter = "systemd-creds"
 func (s *Spawner) fetchCredentials(ctx context.Context, c *child, who account.Account) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.groups.all[c] = false
+	if s.groups.begin(c, false) {
+		return
+	}
 	s.enqueue(c.user, func() {
 		own, err := s.makeCredentials(ctx, c, who)
 		m := made{err: err}

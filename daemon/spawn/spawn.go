@@ -96,29 +96,30 @@ type child struct {
 	begun    bool              // Options.Began was called
 
 	// Guarded by Spawner.mu.
-	found   *lookup        // what became of asking for the account
-	made    *made          // what became of making the group, and of reading credentials
-	secrets secrets        // the directory of its credentials
-	pid     int            // 0: no process, or an unknown one
-	pidfd   int            // 0: none
-	foreign bool           // another process reaps it
-	session bool           // Options.Sessions reports its end
-	unsure  bool           // whether the session began is not known yet
-	kept    bool           // Options.Keep must forget it
-	kill    syscall.Signal // requested before the process existed
-	stopped bool           // a stop was requested
-	killed  bool           // with SIGKILL
-	over    job.Outcome    // how its process ended, while others of its process group are alive; see end.go
-	again   bool           // a check that was ended for a hold
-	late    bool           // a check whose time was over
-	reaping *time.Timer    // for a dead process that its parent has not reaped
-	pipes   pipe.Ends      // set while they are watched, and after
-	open    int            // pipes that are not closed yet
-	outcome job.Outcome    // zero until reaped
-	ended   time.Time      // when it was reaped
-	usage   job.Usage      // as reported by the kernel at that time
-	reached job.Reason     // the limit that a session ran into
-	unrun   bool           // see event.Ended
+	found     *lookup        // what became of asking for the account
+	made      *made          // what became of making the group, and of reading credentials
+	preparing bool           // that is not done yet
+	secrets   secrets        // the directory of its credentials
+	pid       int            // 0: no process, or an unknown one
+	pidfd     int            // 0: none
+	foreign   bool           // another process reaps it
+	session   bool           // Options.Sessions reports its end
+	unsure    bool           // whether the session began is not known yet
+	kept      bool           // Options.Keep must forget it
+	kill      syscall.Signal // requested before the process existed
+	stopped   bool           // a stop was requested
+	killed    bool           // with SIGKILL
+	over      job.Outcome    // how its process ended, while others of its process group are alive; see end.go
+	again     bool           // a check that was ended for a hold
+	late      bool           // a check whose time was over
+	reaping   *time.Timer    // for a dead process that its parent has not reaped
+	pipes     pipe.Ends      // set while they are watched, and after
+	open      int            // pipes that are not closed yet
+	outcome   job.Outcome    // zero until reaped
+	ended     time.Time      // when it was reaped
+	usage     job.Usage      // as reported by the kernel at that time
+	reached   job.Reason     // the limit that a session ran into
+	unrun     bool           // see event.Ended
 }
 
 // eventQueue is the number of events that can wait for the receiver. Starts wait for it once the
