@@ -1,5 +1,5 @@
-// Package atomicfile owns reading small files, and replacing them so that a crash leaves the old
-// or the new content.
+// Package atomicfile owns finding and reading small files, and replacing them so that a crash leaves
+// the old or the new content.
 package atomicfile
 
 import (

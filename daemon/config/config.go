@@ -76,15 +76,17 @@ func (c *Config) EntriesPerUser() int { return cmp.Or(c.MaxEntries, defaultEntri
 func Read(dir string) Config {
 	c := Config{Session: SessionAuto, Limits: slots.Limits{MaxPerUser: defaultPerUser}, HistoryRows: defaultRows, AuditRows: defaultAuditRows, AuditAge: defaultAuditAge, PingHosts: []string{}, Positions: map[string]sidecar.Position{}}
 	r := reader{Config: &c, dir: dir, channels: map[string]*notify.Channel{}, jobs: map[string]sidecar.JobConfig{}}
-	files, err := filepath.Glob(filepath.Join(dir, "conf.d", "*.toml"))
-	if err != nil {
-		r.report(sidecar.Position{File: dir}, unread, err.Error(), "")
-	}
-	for _, file := range append([]string{filepath.Join(dir, "cronring.toml")}, files...) {
+	for _, file := range Files(dir) {
 		r.read(file)
 	}
 	r.finish()
 	return c
+}
+
+// Files returns the files of the configuration in a directory, in the order of reading. The first is
+// included even if it is missing.
+func Files(dir string) []string {
+	return append([]string{filepath.Join(dir, "cronring.toml")}, atomicfile.Match(filepath.Join(dir, "conf.d"), "*.toml")...)
 }
 
 // Unread returns why a file of the configuration could not be read, or "".

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/crontab/option"
+	"github.com/cronring/cronring/daemon/atomicfile"
 )
 
 // MaxBytes is the most that all credentials of one run can have.
@@ -74,8 +75,7 @@ func Make(dir, run string, uid uint32, files []File) (made string, err error) {
 // Remove removes a directory of Make. Processes that have its files open find them empty, so
 // that they use no memory.
 func Remove(made string) {
-	files, _ := filepath.Glob(filepath.Join(made, "*")) // the pattern is valid
-	for _, file := range files {
+	for _, file := range atomicfile.Match(made, "*") {
 		_ = os.Truncate(file, 0) // it is removed in any case
 	}
 	_ = os.RemoveAll(made) // the next daemon tries again

@@ -88,8 +88,7 @@ func (d Dir) Bury(number uint64, owner string) {
 		name = path + "." + url.PathEscape(owner) + deadSuffix
 	}
 	_ = os.Rename(path, name) // if that fails, the next start finds it
-	dead, _ := filepath.Glob(d.DeadPattern())
-	slices.Sort(dead)
+	dead := d.dead()
 	for ; len(dead) > MaxDead; dead = removeOldestOfMost(dead) {
 	}
 }
@@ -115,10 +114,9 @@ func deadOwner(path string) string {
 }
 
 // Dead returns the number of undeliverable files.
-func (d Dir) Dead() int {
-	dead, _ := filepath.Glob(d.DeadPattern())
-	return len(dead)
-}
+func (d Dir) Dead() int { return len(d.dead()) }
+
+func (d Dir) dead() []string { return atomicfile.Match(string(d), "*"+deadSuffix) }
 
 // Scan reads the directory, and makes it if it is missing: it calls examine for each file, oldest
 // first, and buries damaged ones. It removes files that were being written when the daemon died.

@@ -330,9 +330,8 @@ func Ends(runs string) (ended []handed.Run, err error) {
 	if runs == "" {
 		return nil, nil
 	}
-	files, err := filepath.Glob(filepath.Join(runs, "*"+endSuffix))
-	errs := []error{err}
-	for _, file := range files {
+	var errs []error
+	for _, file := range atomicfile.Match(runs, "*"+endSuffix) {
 		id, err := strconv.ParseInt(strings.TrimSuffix(filepath.Base(file), endSuffix), 10, 64)
 		if err != nil {
 			continue

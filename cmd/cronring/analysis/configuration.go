@@ -2,7 +2,6 @@ package analysis
 
 import (
 	"os"
-	"path/filepath"
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/atomicfile"
@@ -22,17 +21,10 @@ func UnusedOf(c config.Config, s spool.Snapshot) []crontab.Diagnostic {
 // ConfigTexts is the files that can be read, to show lines of them.
 func ConfigTexts(dir string) map[string]string {
 	texts := map[string]string{}
-	for _, path := range ConfigFiles(dir) {
+	for _, path := range config.Files(dir) {
 		if text, err := atomicfile.ReadRegular(path, crontab.MaxText); err == nil {
 			texts[path] = text
 		}
 	}
 	return texts
-}
-
-// ConfigFiles returns the configuration files, in the order of reading. The first is
-// included even if it is missing.
-func ConfigFiles(dir string) []string {
-	more, _ := filepath.Glob(filepath.Join(dir, "conf.d", "*.toml"))
-	return append([]string{filepath.Join(dir, "cronring.toml")}, more...)
 }

@@ -152,7 +152,7 @@ func configCheck(ctx context.Context, a *cli.App, dir string, out *cli.Output) e
 }
 
 func configPath(a *cli.App, dir string, out *cli.Output) error {
-	files := analysis.ConfigFiles(dir)
+	files := config.Files(dir)
 	return a.PrintAnswer(out, files, func() {
 		for _, path := range files {
 			a.Printf("%s\n", display.Text(path))

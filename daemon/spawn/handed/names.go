@@ -116,8 +116,7 @@ func Find(runs, boot string) (found []Run) {
 	if runs == "" {
 		return nil
 	}
-	files, _ := filepath.Glob(filepath.Join(runs, "*"+pipe.OutSuffix)) // the pattern is valid
-	for _, file := range files {
+	for _, file := range atomicfile.Match(runs, "*"+pipe.OutSuffix) {
 		base := strings.TrimSuffix(file, pipe.OutSuffix)
 		run, err := strconv.ParseInt(filepath.Base(base), 10, 64)
 		if err != nil {

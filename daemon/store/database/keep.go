@@ -7,10 +7,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"modernc.org/sqlite"
+
+	"github.com/cronring/cronring/daemon/atomicfile"
 )
 
 // Sizes describes the size of the history.
@@ -143,11 +144,7 @@ func remove(path string) error {
 
 // dropBackups removes the oldest copies beyond keepBackups.
 func dropBackups(dir string) error {
-	all, err := filepath.Glob(filepath.Join(dir, "cronring-*.db"))
-	if err != nil {
-		return &OldBackupError{err}
-	}
-	slices.Sort(all) // by time, as they are named
+	all := atomicfile.Match(dir, "cronring-*.db") // by time, as they are named
 	for _, path := range all[:max(0, len(all)-keepBackups)] {
 		if err := os.Remove(path); err != nil {
 			return &OldBackupError{err}

@@ -264,12 +264,8 @@ func (m *meta) Load(dir string) (types.PersistentState, error) {
 // begin creates the file in a directory without a log. Segments without their list are a
 // damaged log.
 func (m *meta) begin() (types.PersistentState, error) {
-	segments, err := filepath.Glob(filepath.Join(m.dir, "*.wal"))
-	if err == nil && len(segments) > 0 {
-		err = errors.New("the list of segments is missing")
-	}
-	if err != nil {
-		return types.PersistentState{}, err
+	if len(atomicfile.Match(m.dir, "*.wal")) > 0 {
+		return types.PersistentState{}, errors.New("the list of segments is missing")
 	}
 	m.now = metaState{Stable: map[string][]byte{}}
 	return m.now.State, m.write(m.now)
