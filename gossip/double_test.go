@@ -15,6 +15,7 @@ func TestBothMembersNoteADouble(t *testing.T) {
 	bubble(t, func(t *testing.T, r *testRing) {
 		r.ring(3)
 		a, b := r.members[0], r.members[1]
+		time.Sleep(slowTime) // so that claims wait for an answer briefly
 		r.cut([]*testMember{a}, []*testMember{b, r.members[2]})
 		o := occurrence(7)
 		for i, h := range []*testMember{a, b} {

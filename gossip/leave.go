@@ -149,7 +149,7 @@ func (r *Ring) sendNext(m *member) {
 		return
 	}
 	m.sending = true
-	next, to, limit := m.unconfirmed[0], m.peer(), m.claimTime()
+	next, to, limit := m.unconfirmed[0], m.peer(), r.claimTime(m)
 	r.help(func(ctx context.Context) func() {
 		ctx, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()

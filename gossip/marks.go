@@ -11,7 +11,6 @@ import (
 
 	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/gossip/holders"
-	"github.com/cronring/cronring/gossip/link"
 )
 
 // Verbs about occurrences.
@@ -27,7 +26,8 @@ const (
 const (
 	leastClaim   = 500 * time.Millisecond // shortest time to wait for an answer to a claim
 	mostClaim    = 3 * time.Second        // longest time to wait for it
-	claimTrips   = 3                      // round trips to wait for it
+	claimTrips   = 3                      // round trips, or slowest answers, to wait for it
+	slowTime     = 10 * time.Second       // how long a slow answer, or a member that joined, counts
 	packetRoom   = 1200                   // bytes of marks in a packet, so that no network fragments it
 	flushTime    = 10 * time.Millisecond  // how long marks are collected for one packet
 	flushPerPeer = time.Millisecond
@@ -132,7 +132,7 @@ func (r *Ring) claim(claims []holders.Claim) {
 	}
 	for part := range slices.Chunk(questions, holders.MaxItems) {
 		for _, p := range peers {
-			r.question(p.peer(), part, p.claimTime())
+			r.question(p, part)
 		}
 	}
 }
@@ -149,19 +149,50 @@ func (r *Ring) claimed(c holders.Claimed) {
 }
 
 // question sends questions to one member. A member that does not answer in time does not prevent
-// the claims.
-func (r *Ring) question(to link.Peer, questions []holders.Question, limit time.Duration) {
+// the claims. An answer that comes later is too late for them, and makes this member wait longer for
+// the next ones.
+func (r *Ring) question(m *member, questions []holders.Question) {
 	body := holders.AppendQuestions(nil, questions)
+	to, limit := m.peer(), r.claimTime(m)
 	r.help(func(ctx context.Context) func() {
-		ctx, cancel := context.WithTimeout(ctx, limit)
+		ctx, cancel := context.WithTimeout(ctx, mostClaim)
 		defer cancel()
+		late := time.AfterFunc(limit, func() { r.box.Post(func() { r.answered(to.ID, questions, nil) }) })
+		defer late.Stop()
+		begun := time.Now()
 		var answers []holders.Answer
 		b, err := r.o.Link.Ask(ctx, to, verbClaim, body)
 		if err == nil {
 			answers, _ = holders.DecodeAnswers(b) // a malformed answer counts as none
 		}
-		return func() { r.answered(to.ID, questions, answers) }
+		took := time.Since(begun)
+		return func() {
+			if err == nil {
+				m.noteAnswer(took)
+			}
+			r.answered(to.ID, questions, answers)
+		}
 	})
+}
+
+// claimTime returns how long to wait for an answer of a member to a claim. On hosts that are busy, as they
+// are while members join, answers are slow, and an occurrence could run twice.
+func (r *Ring) claimTime(m *member) time.Duration {
+	if time.Since(r.joinAt) < slowTime {
+		return mostClaim
+	}
+	slowest := m.samples.Slowest()
+	if time.Since(m.slowAt) < slowTime {
+		slowest = max(slowest, m.slowest)
+	}
+	return min(max(leastClaim, claimTrips*slowest), mostClaim)
+}
+
+// noteAnswer notes how long a member took to answer a claim.
+func (m *member) noteAnswer(took time.Duration) {
+	if took >= m.slowest || time.Since(m.slowAt) >= slowTime {
+		m.slowest, m.slowAt = took, time.Now()
+	}
 }
 
 func (r *Ring) answered(from string, questions []holders.Question, answers []holders.Answer) {

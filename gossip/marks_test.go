@@ -140,14 +140,60 @@ func TestClaimIsRefused(t *testing.T) {
 func TestClaimWithoutAnswer(t *testing.T) {
 	bubble(t, func(t *testing.T, r *testRing) {
 		r.ring(3)
+		time.Sleep(slowTime)
 		r.members[2].stop() // not known to be gone yet
-		o := occurrence(7)
-		began := time.Now()
-		r.members[0].Take(holders.Claim{Occurrence: o})
-		r.granted(r.members[0], o, holders.Granted)
-		if took := time.Since(began); took > leastClaim+100*time.Millisecond {
-			t.Errorf("it took %s, want at most %s", took, leastClaim)
+		r.takesBetween(occurrence(7), 0, leastClaim+100*time.Millisecond)
+	})
+}
+
+// takesBetween has the first member claim an occurrence, which must be granted after a time from least to most.
+func (r *testRing) takesBetween(o exchange.Occurrence, least, most time.Duration) {
+	r.t.Helper()
+	began := time.Now()
+	r.members[0].Take(holders.Claim{Occurrence: o})
+	r.granted(r.members[0], o, holders.Granted)
+	if took := time.Since(began); took < least || took > most {
+		r.t.Errorf("it took %s, want %s to %s", took, least, most)
+	}
+}
+
+// busyFor keeps a member from answering for some time; the channel is closed afterwards.
+func (h *testMember) busyFor(t *testing.T, d time.Duration) <-chan struct{} {
+	over := make(chan struct{})
+	go func() {
+		h.inRun(t, func() { time.Sleep(d) })
+		close(over)
+	}()
+	synctest.Wait()
+	return over
+}
+
+// After an answer that came too late, claims wait longer for the next ones.
+func TestClaimWaitsForSlowAnswers(t *testing.T) {
+	bubble(t, func(t *testing.T, r *testRing) {
+		const slow = 800 * time.Millisecond
+		r.ring(3)
+		time.Sleep(slowTime)
+		for i, want := range []time.Duration{leastClaim, slow, slow} {
+			over := r.members[2].busyFor(t, slow)
+			r.takesBetween(occurrence(uint64(i)), want, want+100*time.Millisecond)
+			<-over
+			time.Sleep(time.Second)
 		}
+		time.Sleep(slowTime)
+		over := r.members[2].busyFor(t, slow)
+		r.takesBetween(occurrence(7), leastClaim, leastClaim+100*time.Millisecond)
+		<-over
+	})
+}
+
+// Hosts are busy while a member joins, and may answer late.
+func TestClaimAfterAJoinWaitsLonger(t *testing.T) {
+	bubble(t, func(t *testing.T, r *testRing) {
+		r.ring(3)
+		over := r.members[2].busyFor(t, 2*time.Second)
+		r.takesBetween(occurrence(7), 2*time.Second, 2*time.Second+100*time.Millisecond)
+		<-over
 	})
 }
 

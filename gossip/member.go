@@ -52,6 +52,8 @@ type member struct {
 	finalSince  time.Time // meta.since of the membership whose final state it sent last
 
 	samples clocks.Samples
+	slowest time.Duration // the longest time that it took to answer a claim in the last slowTime
+	slowAt  time.Time     // of that answer
 }
 
 // message is a request to a member that must arrive.
@@ -71,11 +73,6 @@ type basis struct {
 
 func (m *member) peer() link.Peer {
 	return link.Peer{ID: m.id, Addr: m.addr.String()}
-}
-
-// claimTime returns how long to wait for an answer of the member to a claim.
-func (m *member) claimTime() time.Duration {
-	return min(max(leastClaim, claimTrips*m.samples.Slowest()), mostClaim)
 }
 
 // settled returns the current basis of the member's difference, and reports whether the
@@ -186,6 +183,9 @@ func (r *Ring) updateMember(id string, u inbox.Update) {
 func (r *Ring) setState(m *member, s State) {
 	if m.state == s {
 		return
+	}
+	if s == Alive {
+		r.joinAt = time.Now()
 	}
 	if (m.state == Alive) != (s == Alive) {
 		r.viewSum.Store(r.viewSum.Load() ^ viewSumOf(m.id))

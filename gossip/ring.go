@@ -65,7 +65,8 @@ type Ring struct {
 	again   time.Time // when to bind again
 	own     meta.Meta
 	members map[string]*member
-	asks    int // requests for rosters under way
+	joinAt  time.Time // when a member last joined, or was back
+	asks    int       // requests for rosters under way
 	stage   lifecycle
 	fitness eligibility
 	clock   clocks.Check

@@ -79,7 +79,7 @@ func (l *Link) serverHandshake(raw net.Conn) (net.Conn, string, error) {
 	begun := &begunConn{Conn: raw, first: first}
 	if first[0] != tlsHandshake {
 		if l.service(Gossip) == nil {
-			return nil, "", errors.New("it does not speak TLS")
+			return nil, "", errors.New("it is not TLS, and this host takes no gossip: it is about to join the ring, or has left it")
 		}
 		return begun, Gossip, raw.SetDeadline(time.Time{})
 	}
