@@ -15,38 +15,43 @@ import (
 
 const socket = "/run/cronring/cronring.sock"
 
-// malformed are requests that no honest client sends. Each is written as it
+type request struct{ name, text string }
+
+// malformed returns requests that no honest client sends. Each is written as it
 // is, and must be refused (a path with ".." may be redirected to the clean one),
-// or find the connection ended.
-var malformed = []struct{ name, text string }{
-	{"no HTTP", "hello\r\n\r\n"},
-	{"empty line first", "\r\n\r\n\r\n"},
-	{"unknown method", "BREW /v1/jobs HTTP/1.1\r\nHost: x\r\n\r\n"},
-	{"wrong method", "DELETE /v1/jobs HTTP/1.1\r\nHost: x\r\n\r\n"},
-	{"unknown path", "GET /v1/shadow HTTP/1.1\r\nHost: x\r\n\r\n"},
-	{"path that climbs", "GET /v1/../../../etc/shadow HTTP/1.1\r\nHost: x\r\n\r\n"},
-	{"encoded path that climbs", "GET /v1/%2e%2e/%2e%2e/etc/shadow HTTP/1.1\r\nHost: x\r\n\r\n"},
-	{"NUL in the path", "GET /v1/jobs\x00 HTTP/1.1\r\nHost: x\r\n\r\n"},
-	{"bad version", "GET /v1/jobs HTTP/9.9\r\nHost: x\r\n\r\n"},
-	{"no host", "GET /v1/jobs HTTP/1.1\r\n\r\n"},
-	{"huge path", "GET /v1/job?ref=" + strings.Repeat("a", 4<<20) + " HTTP/1.1\r\nHost: x\r\n\r\n"},
-	{"huge header", "GET /v1/jobs HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("a", 4<<20) + "\r\n\r\n"},
-	{"many headers", "GET /v1/jobs HTTP/1.1\r\nHost: x\r\n" + strings.Repeat("X: y\r\n", 1<<18) + "\r\n"},
-	{"header without colon", "GET /v1/jobs HTTP/1.1\r\nHost: x\r\nnonsense\r\n\r\n"},
-	{"two lengths", "POST /v1/run HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}"},
-	{"length and chunks", "POST /v1/run HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"},
-	{"negative length", "POST /v1/run HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n"},
-	{"bad chunk", "POST /v1/run HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"},
-	{"not JSON", post("/v1/run", "not json")},
-	{"JSON of another shape", post("/v1/run", `{"jobs":{"a":[1,2,3]}}`)},
-	{"deep JSON", post("/v1/run", strings.Repeat("[", 1<<20))},
-	{"half of JSON", post("/v1/run", `{"jobs":["a`)},
-	{"huge body", post("/v1/run", `{"jobs":["`+strings.Repeat("a", 8<<20)+`"]}`)},
-	{"a million names", post("/v1/run", `{"jobs":["a"`+strings.Repeat(`,"a"`, 1<<20)+`]}`)},
-	{"a name with escapes", post("/v1/run", `{"jobs":["\u001b]0;x\u0007\n"]}`)},
-	{"a glob that backtracks", post("/v1/run", `{"jobs":["`+strings.Repeat("*a", 2000)+`"]}`)},
-	{"somebody else's name", "GET /v1/jobs?user=root HTTP/1.1\r\nHost: x\r\nX-Forwarded-User: root\r\nAuthorization: Basic cm9vdDo=\r\n\r\n"},
-}
+// or find the connection ended. They are 40 MB, so they are made when they are used:
+// labtool starts for each run of a job in the machines.
+var malformed = sync.OnceValue(func() []request {
+	return []request{
+		{"no HTTP", "hello\r\n\r\n"},
+		{"empty line first", "\r\n\r\n\r\n"},
+		{"unknown method", "BREW /v1/jobs HTTP/1.1\r\nHost: x\r\n\r\n"},
+		{"wrong method", "DELETE /v1/jobs HTTP/1.1\r\nHost: x\r\n\r\n"},
+		{"unknown path", "GET /v1/shadow HTTP/1.1\r\nHost: x\r\n\r\n"},
+		{"path that climbs", "GET /v1/../../../etc/shadow HTTP/1.1\r\nHost: x\r\n\r\n"},
+		{"encoded path that climbs", "GET /v1/%2e%2e/%2e%2e/etc/shadow HTTP/1.1\r\nHost: x\r\n\r\n"},
+		{"NUL in the path", "GET /v1/jobs\x00 HTTP/1.1\r\nHost: x\r\n\r\n"},
+		{"bad version", "GET /v1/jobs HTTP/9.9\r\nHost: x\r\n\r\n"},
+		{"no host", "GET /v1/jobs HTTP/1.1\r\n\r\n"},
+		{"huge path", "GET /v1/job?ref=" + strings.Repeat("a", 4<<20) + " HTTP/1.1\r\nHost: x\r\n\r\n"},
+		{"huge header", "GET /v1/jobs HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("a", 4<<20) + "\r\n\r\n"},
+		{"many headers", "GET /v1/jobs HTTP/1.1\r\nHost: x\r\n" + strings.Repeat("X: y\r\n", 1<<18) + "\r\n"},
+		{"header without colon", "GET /v1/jobs HTTP/1.1\r\nHost: x\r\nnonsense\r\n\r\n"},
+		{"two lengths", "POST /v1/run HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}"},
+		{"length and chunks", "POST /v1/run HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"},
+		{"negative length", "POST /v1/run HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n"},
+		{"bad chunk", "POST /v1/run HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"},
+		{"not JSON", post("/v1/run", "not json")},
+		{"JSON of another shape", post("/v1/run", `{"jobs":{"a":[1,2,3]}}`)},
+		{"deep JSON", post("/v1/run", strings.Repeat("[", 1<<20))},
+		{"half of JSON", post("/v1/run", `{"jobs":["a`)},
+		{"huge body", post("/v1/run", `{"jobs":["`+strings.Repeat("a", 8<<20)+`"]}`)},
+		{"a million names", post("/v1/run", `{"jobs":["a"`+strings.Repeat(`,"a"`, 1<<20)+`]}`)},
+		{"a name with escapes", post("/v1/run", `{"jobs":["\u001b]0;x\u0007\n"]}`)},
+		{"a glob that backtracks", post("/v1/run", `{"jobs":["`+strings.Repeat("*a", 2000)+`"]}`)},
+		{"somebody else's name", "GET /v1/jobs?user=root HTTP/1.1\r\nHost: x\r\nX-Forwarded-User: root\r\nAuthorization: Basic cm9vdDo=\r\n\r\n"},
+	}
+})
 
 func post(path, body string) string {
 	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", path, len(body), body)
@@ -73,7 +78,7 @@ func knock(text string, patience time.Duration) (string, error) {
 
 // attack sends each malformed request once, and reports the answers.
 func attack([]string) error {
-	for _, m := range malformed {
+	for _, m := range malformed() {
 		answer, err := knock(m.text, time.Minute)
 		switch refused := answer == "" || regexp.MustCompile(`^HTTP/1\.1 ([34]\d\d|505) `).MatchString(answer); {
 		case err != nil:
@@ -101,6 +106,7 @@ func flood(args []string) error {
 	if err != nil {
 		return err
 	}
+	all := malformed()
 	var crowd sync.WaitGroup
 	tick := time.NewTicker(during / time.Duration(n))
 	defer tick.Stop()
@@ -109,7 +115,7 @@ func flood(args []string) error {
 		<-tick.C
 		crowd.Go(func() {
 			if i%2 == 0 {
-				_, _ = knock(malformed[rand.IntN(len(malformed))].text, time.Until(end))
+				_, _ = knock(all[rand.IntN(len(all))].text, time.Until(end))
 				return
 			}
 			dawdle(end)
