@@ -149,8 +149,7 @@ func (r *Ring) claimed(c holders.Claimed) {
 }
 
 // question sends questions to one member. A member that does not answer in time does not prevent
-// the claims. An answer that comes later is too late for them, and makes this member wait longer for
-// the next ones.
+// the claims. After an answer that comes too late, the next claims wait longer; see claimTime.
 func (r *Ring) question(m *member, questions []holders.Question) {
 	body := holders.AppendQuestions(nil, questions)
 	to, limit := m.peer(), r.claimTime(m)
@@ -175,8 +174,9 @@ func (r *Ring) question(m *member, questions []holders.Question) {
 	})
 }
 
-// claimTime returns how long to wait for an answer of a member to a claim. On hosts that are busy, as they
-// are while members join, answers are slow, and an occurrence could run twice.
+// claimTime returns how long to wait for a member's answer to a claim. If an answer comes later, the
+// occurrence can run twice. If the member is dead, the start waits for nothing. Hosts are busy while
+// members join, and then they answer slowly.
 func (r *Ring) claimTime(m *member) time.Duration {
 	if time.Since(r.joinAt) < slowTime {
 		return mostClaim

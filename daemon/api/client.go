@@ -25,7 +25,7 @@ type Client struct {
 	readOnly bool   // reject requests that change anything
 	http     *http.Client
 	patience time.Duration // maximum time for the answer to a query
-	longest  int           // instead of maxAnswer; 0: that
+	longest  int           // limit of an answer in bytes; 0: maxAnswer
 }
 
 // Dial names the socket to use. It does not connect: each call does, as Connect
@@ -295,8 +295,8 @@ func (c *Client) do(ctx context.Context, purpose, method, path string, body io.R
 	return nil, refusal(purpose, response)
 }
 
-// maxAnswer limits an answer, or one event of a stream, in bytes: what answers on another host can be
-// hostile. 100,000 jobs of 5 kB take less.
+// maxAnswer is the limit of an answer, or of one event of a stream, in bytes. A hostile host could
+// otherwise fill the memory. A list of 100,000 jobs of 5 kB each fits.
 const maxAnswer = 512 << 20
 
 // limitedBody is the body of an answer that fails when it is too long.
@@ -319,7 +319,7 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 // renew allows the whole length again.
 func (b *limitedBody) renew() { b.left = b.most }
 
-// beginEvent is called before each event of a stream, of which each can have the whole length.
+// beginEvent is called before each event of a stream, because the limit is for one event.
 func beginEvent(response *http.Response) { response.Body.(*limitedBody).renew() }
 
 // refusal reads the Error of an answer. Something else than cronringd may

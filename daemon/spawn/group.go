@@ -30,8 +30,8 @@ type made struct {
 	err     error
 }
 
-// begin notes that a run waits for its group. It reports whether that is being made already, for a
-// hold that ended without another daemon.
+// begin notes that a run waits for its group. It reports whether the group is already being made:
+// after a hold that no other daemon followed, the run is queued a second time.
 func (p *preparing) begin(c *child, pauseWaits bool) (already bool) {
 	p.all[c] = pauseWaits
 	already, c.preparing = c.preparing, true

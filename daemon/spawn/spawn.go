@@ -98,7 +98,7 @@ type child struct {
 	// Guarded by Spawner.mu.
 	found     *lookup        // what became of asking for the account
 	made      *made          // what became of making the group, and of reading credentials
-	preparing bool           // that is not done yet
+	preparing bool           // the group is being made, or the credentials are being read
 	secrets   secrets        // the directory of its credentials
 	pid       int            // 0: no process, or an unknown one
 	pidfd     int            // 0: none
