@@ -107,14 +107,15 @@ make_root() (
 )
 
 # bootstrap makes $tmp/root. It has mounts and processes of its own, which end with this script,
-# however that ends: the next run must neither meet them nor wait for them. A mirror that stops
-# answering costs five minutes and not the whole run.
+# however that ends: the next run must neither meet them nor wait for them. apt gives up on a mirror
+# that sends nothing for a minute; the limit of the whole is for what apt does not notice, and far
+# more than a slow machine with other work needs.
 bootstrap() {
 	rm -rf "$tmp/root"
 	# shellcheck disable=SC2016,SC2086
-	setpriv --pdeathsig KILL timeout --signal=KILL 300 setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --mount-proc mmdebstrap --quiet --mode=root --variant=minbase \
+	setpriv --pdeathsig KILL timeout --signal=KILL 1200 setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --mount-proc mmdebstrap --quiet --mode=root --variant=minbase \
 		--include="$(echo $pkgs | tr -s ' ' ,)" \
-		--dpkgopt='path-exclude=/usr/share/locale/*' \
+		--dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt=force-unsafe-io --aptopt='Acquire::http::Timeout "60"' \
 		--customize-hook='rm -f "$1"/etc/machine-id "$1"/etc/resolv.conf "$1"/etc/hostname; : >"$1"/etc/machine-id' \
 		--customize-hook='for u in getty.target console-getty.service apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer e2scrub_reap.service fstrim.timer; do ln -sf /dev/null "$1"/etc/systemd/system/$u; done' \
 		--customize-hook='ln -sf /lib/systemd/system/multi-user.target "$1"/etc/systemd/system/default.target' \
