@@ -4,9 +4,9 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab/option"
-	"github.com/cronring/cronring/daemon/engine/agenda"
 	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/engine/exchange"
+	"github.com/cronring/cronring/daemon/engine/gate"
 	"github.com/cronring/cronring/daemon/engine/live"
 	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
@@ -162,56 +162,12 @@ func (e *Engine) updateProblems(l job.Summary) {
 	}
 }
 
-// retry makes the next attempt of an occurrence, which waits for its backoff. A lost run
-// that if-lost=rerun starts again does not wait.
-func (e *Engine) retry(failed *live.Run) (r *live.Run) {
-	r = &live.Run{Options: failed.Options, Zone: failed.Zone, Opened: failed.Opened, Tried: failed.Tried, Run: job.Run{
-		ID: e.nextRun, Job: failed.Job, Due: failed.Due, Era: failed.Era,
-		Attempt: failed.Attempt + 1, Lost: failed.Lost, Trigger: job.TriggerRetry, By: failed.By, User: failed.User,
-		Invocation: failed.Invocation, Decided: e.now.Wall,
-		Parents: failed.Parents, Backfill: failed.Backfill, Env: failed.Env, Token: failed.Token,
-	}}
-	if failed.Options.RetryFor > 0 {
-		r.First = live.FirstBegan(&failed.Run)
-	}
-	var wait time.Duration
-	if failed.WasPreempted() {
-		r.Lost++
-		e.add(r)
-		e.requeue(r, failed)
-		return r
-	}
-	if failed.Reruns() {
-		r.Lost++
-	} else {
-		wait = live.Backoff(failed.Options, failed.Invocation, failed.Attempt-failed.Lost)
-	}
-	e.add(r)
-	e.pauseBefore(r, wait)
-	r.Detail = job.DetailAfterResult(failed.Result())
-	e.recordRun(job.Queued, "", r, r.Detail) // its occurrence was decided before
-	if failed.Outcome.Kind == job.Lost {     // other members may have run it again meanwhile
-		e.reclaim(r)
-	}
-	return r
-}
-
-// requeue makes the attempt after a preempted one wait for slots, with the present options of its entry.
-func (e *Engine) requeue(r *live.Run, preempted *live.Run) {
-	e.refresh(r)
-	r.Gate = live.GateSlots
-	r.Wait(job.WaitsOnSlot)
-	e.lineUp(r)
-	r.Detail = job.DetailAfterPreemption(preempted.Result())
-	e.recordRun(job.Queued, "", r, r.Detail)
-	e.overflow(r.User)
-}
-
-// pauseBefore makes an attempt wait for its time.
-func (e *Engine) pauseBefore(r *live.Run, wait time.Duration) {
-	r.Gate, r.NotBefore = live.GateSlots, e.now.Wall.Add(wait)
-	r.Wait(job.WaitsOnRetry)
-	e.timers.Add(agenda.Timer{At: e.now.In(wait), Run: r.ID, Kind: agenda.WaitOver})
+// retry decides the next attempt of an occurrence.
+func (e *Engine) retry(failed *live.Run) *live.Run {
+	return e.decide(&gate.Occurrence{
+		Job: gate.Job{Slot: failed.Slot, ID: failed.Job, User: failed.User, Zone: failed.Zone, Options: failed.Options},
+		Due: failed.Due, Trigger: job.TriggerRetry, By: failed.By, Env: failed.Env, Backfill: failed.Backfill, Parents: failed.Parents, Before: failed,
+	})
 }
 
 // drop records that a queued or waiting run will never start.

@@ -137,10 +137,10 @@ func (e *Engine) decideDue(o gate.Occurrence, due agenda.Occurrences) (newest *l
 		next := o
 		next.Due = at
 		if p.Missed+i < p.OnTime {
-			next.Trigger, next.Cause, next.Wait = job.TriggerCatchup, job.CaughtUp, e.caught.Wait(o.User(), e.now.Up)
+			next.Trigger, next.Cause, next.Wait = job.TriggerCatchup, job.CaughtUp, e.caught.Wait(o.User, e.now.Up)
 		}
 		if newest = e.decide(&next); newest != nil && next.Trigger == job.TriggerCatchup {
-			e.caught.Count(o.User(), e.now.Up)
+			e.caught.Count(o.User, e.now.Up)
 		}
 	}
 	return newest
@@ -151,9 +151,7 @@ func (e *Engine) catchup(slot int, due []time.Time) agenda.Plan {
 	return agenda.Catchup(e.jobs.Options(slot), timetable.FixedTime(e.jobs.Entry(slot).Schedule), due, e.now.Wall)
 }
 
-func (e *Engine) job(slot int) gate.Job {
-	return gate.Job{Slot: slot, ID: e.jobs.ID(slot), Entry: e.jobs.Entry(slot), Options: e.jobs.Options(slot)}
-}
+func (e *Engine) job(slot int) gate.Job { return gate.JobAt(e.jobs, slot) }
 
 func (e *Engine) occurrence(slot int, due time.Time, t job.Trigger, cause job.Reason) gate.Occurrence {
 	return gate.Occurrence{Job: e.job(slot), Due: due, Trigger: t, Cause: cause}
@@ -171,7 +169,7 @@ func (e *Engine) host() *gate.Host {
 // judge returns the decision on an occurrence, which the caller carries out. First it updates
 // what the decision depends on: it starts a queued run of the job, and repairs the job's pause and breaker.
 func (e *Engine) judge(o *gate.Occurrence) gate.Decision {
-	if o.Run == nil { // a queued run of the job comes first
+	if o.Run == nil && o.Before == nil { // a queued run of the job comes first
 		e.startNextOf(o.ID)
 	}
 	e.repair(o)
@@ -182,12 +180,12 @@ func (e *Engine) judge(o *gate.Occurrence) gate.Decision {
 // breaker= allows, because the clock was set back or breaker= was edited.
 func (e *Engine) repair(o *gate.Occurrence) {
 	j := o.Job
-	if h, ok := e.holds.Of(j.ID, j.User()); ok && !h.Until.IsZero() && !e.now.Wall.Before(h.Until) && o.Ends(&h) {
-		e.setHold(j.ID, j.User(), nil)
-		e.record(job.Record{Kind: job.Resumed, Job: j.ID, User: j.User(), Detail: job.DetailPauseEnd(h.Until)})
+	if h, ok := e.holds.Of(j.ID, j.User); ok && !h.Until.IsZero() && !e.now.Wall.Before(h.Until) && o.Ends(&h) {
+		e.setHold(j.ID, j.User, nil)
+		e.record(job.Record{Kind: job.Resumed, Job: j.ID, User: j.User, Detail: job.DetailPauseEnd(h.Until)})
 	}
 	if b := j.Options.Breaker; b.Failures > 0 {
-		if l := e.summary(j.ID, j.User()); l.Open.Sub(e.now.Wall) > b.Hold {
+		if l := e.summary(j.ID, j.User); l.Open.Sub(e.now.Wall) > b.Hold {
 			l.Open = e.now.Wall.Add(b.Hold)
 			e.setSummary(l)
 		}
@@ -207,19 +205,18 @@ func (e *Engine) decide(o *gate.Occurrence) *live.Run {
 // admit makes the run of an occurrence that is not skipped, and starts it or makes it wait.
 func (e *Engine) admit(o *gate.Occurrence, d gate.Decision) *live.Run {
 	if d.Replaces {
-		e.clear(live.OfUser(e.byJob[o.ID], o.User()))
+		e.clear(live.OfUser(e.byJob[o.ID], o.User))
 	}
 	r := e.newRun(o)
-	switch {
-	case o.IsHandedOver(): // the pause before the attempt begins again
-		e.pauseBefore(r, live.Backoff(r.Options, r.Invocation, r.Attempt-1-r.Lost))
-		e.wait(r, job.WaitsOnRetry, o.Detail)
-	case d.Do == job.DecideHold:
-		e.hold(r, d)
-		e.startNextOf(o.ID)
-	default:
+	if d.Do != job.DecideHold {
 		e.pass(r)
+		return r
 	}
+	e.hold(r, d)
+	if o.Before != nil && o.Before.Outcome.Kind == job.Lost { // other members may have run it again meanwhile
+		e.reclaim(r)
+	}
+	e.startNextOf(o.ID)
 	return r
 }
 
@@ -227,9 +224,16 @@ func (e *Engine) admit(o *gate.Occurrence, d gate.Decision) *live.Run {
 func (e *Engine) hold(r *live.Run, d gate.Decision) {
 	e.releaseSlots(r)
 	r.Gate = min(r.Gate, live.GateSlots)
-	if d.On == job.WaitsOnRun {
+	switch d.On {
+	case job.WaitsOnRun:
 		r.Gate = live.GateOverlap
 		e.wait(r, d.On, d.Detail)
+		return
+	case job.WaitsOnSlot:
+		e.refresh(r)
+		e.lineUp(r)
+		e.wait(r, d.On, d.Detail)
+		e.overflow(r.User)
 		return
 	}
 	if r.WaitsOn() != d.On || !r.NotBefore.Equal(d.Until) {
@@ -243,13 +247,13 @@ func (e *Engine) hold(r *live.Run, d gate.Decision) {
 func (e *Engine) skip(o *gate.Occurrence, reason job.Reason, detail string) {
 	r := job.Record{
 		Kind: job.Decided, Job: o.ID, Due: o.Due, Era: e.eraOf(o.Options),
-		Decision: job.DecideSkip, Reason: reason, Detail: detail, User: o.User(),
+		Decision: job.DecideSkip, Reason: reason, Detail: detail, User: o.User,
 	}
 	if o.Count > 1 {
 		r.First, r.Count = o.First, o.Count
 	}
 	e.record(r)
-	e.notifyMissed(o.ID, o.User(), o.Options, missedRuns{o.First, o.Due, o.Count, reason, detail, o.Zone(), nil})
+	e.notifyMissed(o.ID, o.User, o.Options, missedRuns{o.First, o.Due, o.Count, reason, detail, o.Zone, nil})
 }
 
 // skipAll skips older occurrences together with a newer one.
@@ -271,14 +275,23 @@ func (e *Engine) clear(live []*live.Run) {
 	}
 }
 
-// newRun makes the first run of an occurrence on this host.
+// newRun makes the run of an occurrence.
 func (e *Engine) newRun(o *gate.Occurrence) *live.Run {
 	era := e.eraOf(o.Options)
-	r := &live.Run{Options: o.Options, Zone: o.Zone(), Cause: o.Cause, CauseDetail: o.Detail, Run: job.Run{
+	r := &live.Run{Options: o.Options, Zone: o.Zone, Cause: o.Cause, CauseDetail: o.Detail, Run: job.Run{
 		ID: e.nextRun, Job: o.ID, Due: o.Due, Era: era, Attempt: 1, Trigger: o.Trigger, By: o.By,
-		User: o.User(), Forced: o.Forced, Decided: e.now.Wall, Backfill: o.Backfill, Parents: o.Parents, Env: o.Env,
+		User: o.User, Forced: o.Forced, Decided: e.now.Wall, Backfill: o.Backfill, Parents: o.Parents, Env: o.Env,
 	}}
-	switch {
+	switch b := o.Before; {
+	case b != nil:
+		r.Era, r.Invocation, r.Attempt, r.Lost, r.Token = b.Era, b.Invocation, b.Attempt+1, b.Lost, b.Token
+		if b.WasPreempted() || b.Reruns() {
+			r.Lost++
+		}
+		if b.Options.RetryFor > 0 {
+			r.First = live.FirstBegan(&b.Run)
+		}
+		r.Opened, r.Tried, r.Recorded = b.Opened, b.Tried, b.Recorded // its occurrence was decided before
 	case o.Dead != nil:
 		r.Env = o.Dead.Env
 		r.Era, r.Invocation, r.Parents = o.Dead.Era, o.Dead.Invocation, o.Dead.Parents
@@ -301,13 +314,15 @@ func (e *Engine) newRun(o *gate.Occurrence) *live.Run {
 	}
 	r.Gate = live.FirstGate(&r.Run)
 	e.add(r)
-	e.watchStart(r)
+	if o.Before == nil {
+		e.watchStart(r)
+	}
 	return r
 }
 
 // closeBreaker closes the breaker when a person resumes the job.
 func (e *Engine) closeBreaker(j gate.Job) bool {
-	l := e.summary(j.ID, j.User())
+	l := e.summary(j.ID, j.User)
 	if j.Options.Breaker.Failures == 0 || !e.now.Wall.Before(l.Open) {
 		return false
 	}

@@ -30,7 +30,7 @@
 //	     |      decided -> running
 //	   ended    live.Judge -> stamp -> remove -> conclude: retry | enter (summary) -> follow
 //	     |
-//	   retry    for retry=, if-lost=rerun or a preempted run: makes the run of the next attempt, which waits until goOn
+//	   retry    for retry=, if-lost=rerun or a preempted run: decide with the attempt before -> hold (backoff, slots)
 //
 // The installed jobs are a catalog.Catalog, which each Load replaces (load.go); package
 // install finds what a load changes, and restore.go continues the runs of the daemon

@@ -81,12 +81,12 @@ func (e *Engine) watchFiles() {
 	jobs := make([]effect.FileWatch, 0, len(e.jobs.OnFiles()))
 	for _, slot := range e.jobs.OnFiles() {
 		j := e.job(slot)
-		l := e.summary(j.ID, j.User())
+		l := e.summary(j.ID, j.User)
 		if l.Since.IsZero() {
 			l.Since = time.Unix(0, e.marks[slot]).UTC()
 			e.setSummary(l)
 		}
-		owned := job.Owned{Job: j.ID, User: j.User()}
+		owned := job.Owned{Job: j.ID, User: j.User}
 		e.watched[owned] = true
 		jobs = append(jobs, effect.FileWatch{Job: owned, Patterns: j.Options.Triggers.Files, Since: e.now.Past(l.Since)})
 	}

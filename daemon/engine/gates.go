@@ -139,7 +139,7 @@ func (e *Engine) goOn(r *live.Run, cause job.Reason) {
 		e.dropFor(r, d.Reason, d.Detail)
 		return
 	}
-	r.Options, r.Zone = o.Options, o.Zone()
+	r.Options, r.Zone = o.Options, o.Zone
 	if d.Do == job.DecideHold {
 		e.hold(r, d)
 		return
@@ -418,7 +418,7 @@ const handedTime = 5 * time.Minute
 // handOverAgain hands over a run that could not start before the daemon was restarted, so that this member
 // does not try it again, and records it as failed if no other one takes it.
 func (e *Engine) handOverAgain(old job.Run) {
-	r := &live.Run{Run: old}
+	r := &live.Run{Run: old, Recorded: &old}
 	e.locate(r)
 	if e.refresh(r) && e.isShared(r) && e.now.Wall.Sub(old.Ended).Abs() <= handedTime {
 		e.handOver(r)

@@ -218,7 +218,7 @@ func (e *Engine) notifyLateStart(r *live.Run) {
 // is held, and the timer for the next success that expect= requires.
 func (e *Engine) watch(slot int) {
 	j := e.job(slot)
-	l := e.summary(j.ID, j.User())
+	l := e.summary(j.ID, j.User)
 	e.notifyHeld(j, &l)
 	if j.Options.Expect == 0 || !j.Options.Enabled || !catalog.IsHere(j.Options, e.node) {
 		return
@@ -247,7 +247,7 @@ func (e *Engine) notifyHeld(j gate.Job, l *job.Summary) {
 	if o.Held == "" {
 		text = job.NoticeDegraded(j.ID, o.Degraded)
 	}
-	e.notify(o, job.Notice{On: job.OnHeld, Job: j.ID, User: j.User(), Reason: job.IsHeld, Text: text})
+	e.notify(o, job.Notice{On: job.OnHeld, Job: j.ID, User: j.User, Reason: job.IsHeld, Text: text})
 }
 
 // expect sets the timer for the next success that expect= requires.
@@ -302,7 +302,7 @@ func (e *Engine) miss(t agenda.Timer) {
 	e.setSummary(l)
 	if j.Options.Notifies(option.NoticeLate) {
 		e.notify(j.Options, job.Notice{
-			On: job.OnLate, Job: j.ID, User: j.User(), Streak: l.Bad, Text: unseen(j, l),
+			On: job.OnLate, Job: j.ID, User: j.User, Streak: l.Bad, Text: unseen(j, l),
 		})
 	}
 }
@@ -328,7 +328,7 @@ func (e *Engine) ranElsewhere(slot int, due time.Time) {
 }
 
 func unseen(j gate.Job, l job.Summary) string {
-	zone := j.Zone()
+	zone := j.Zone
 	if l.Success.IsZero() {
 		return job.NoticeNoSuccess(j.ID, j.Options.Expect, job.FormatTime(l.Watched, zone))
 	}

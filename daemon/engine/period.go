@@ -87,7 +87,7 @@ func (e *Engine) checkPeriod(slot int) {
 	}
 	o := e.occurrence(slot, now, job.TriggerCatchup, job.FoundDue)
 	d := e.judge(&o)
-	if d.Do == job.DecideSkip || !anacronLine(o.Entry) && !e.missesToday(&o.Job) {
+	if d.Do == job.DecideSkip || !anacronLine(e.jobs.Entry(slot)) && !e.missesToday(&o.Job) {
 		return
 	}
 	e.marks[slot] = now.UnixNano()
@@ -101,8 +101,8 @@ func (e *Engine) missesToday(j *gate.Job) bool {
 	if _, known := e.stamps[j.Options.Period.ID]; !known {
 		return false
 	}
-	year, month, day := e.now.Wall.In(j.Zone()).Date()
-	midnight := time.Date(year, month, day, 0, 0, 0, 0, j.Zone())
-	at := agenda.Next(j.Entry.Schedule, midnight.Add(-1))
+	year, month, day := e.now.Wall.In(j.Zone).Date()
+	midnight := time.Date(year, month, day, 0, 0, 0, 0, j.Zone)
+	at := agenda.Next(e.jobs.Entry(j.Slot).Schedule, midnight.Add(-1))
 	return !at.IsZero() && !at.After(e.now.Wall)
 }

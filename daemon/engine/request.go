@@ -37,7 +37,7 @@ func (e *Engine) admitRequest(o *gate.Occurrence) (*live.Run, *effect.Refusal) {
 	d := e.judge(o)
 	if d.Do == job.DecideSkip {
 		if !d.Until.IsZero() {
-			d.Detail = job.DetailRuleUntil(d.Detail, d.Until.In(o.Zone()))
+			d.Detail = job.DetailRuleUntil(d.Detail, d.Until.In(o.Zone))
 		}
 		forced := *o
 		forced.Forced = true
@@ -114,7 +114,7 @@ func (e *Engine) resumeJob(ev event.Resume) {
 	paused, mended, user := len(e.holds[ev.Job]) > 0, false, ""
 	if slot, loaded := e.jobs.Find(ev.Job); loaded {
 		j := e.job(slot)
-		user = j.User()
+		user = j.User
 		_, paused = e.holds.Of(j.ID, user)
 		mended = e.closeBreaker(j)
 	}

@@ -355,7 +355,7 @@ func (s *story) command(words []string, body string) {
 	case "files":
 		slot, _ := h.engine.jobs.Find(job.ID(words[1]))
 		j := h.engine.job(slot)
-		h.step(event.Files{Job: job.Owned{Job: j.ID, User: j.User()}, Newest: s.time(words[2]), Paths: words[3:]})
+		h.step(event.Files{Job: job.Owned{Job: j.ID, User: j.User}, Newest: s.time(words[2]), Paths: words[3:]})
 	case "ring":
 		s.ring(words[1:])
 		return

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/engine/catalog"
@@ -16,22 +15,23 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// Job is an installed job.
+// Job is an installed job; of the next attempt, the job as it was for the attempt before.
 type Job struct {
-	Slot    int // its number in the catalog
+	Slot    int // its number in the catalog; -1: it is not installed any longer
 	ID      job.ID
-	Entry   *crontab.Entry
+	User    string         // that it runs as
+	Zone    *time.Location // of its schedule
 	Options *option.Options
 }
 
-// User returns the user that the job runs as.
-func (j *Job) User() string { return j.Entry.User() }
+// JobAt returns the job with a number.
+func JobAt(jobs *catalog.Catalog, slot int) Job {
+	entry := jobs.Entry(slot)
+	return Job{Slot: slot, ID: jobs.ID(slot), User: entry.User(), Zone: entry.Zone().Location(), Options: jobs.Options(slot)}
+}
 
-// Zone returns the time zone of the job's schedule.
-func (j *Job) Zone() *time.Location { return j.Entry.Zone().Location() }
-
-// Occurrence is an occurrence that is about to become a run, or the waiting run of one that
-// is about to continue.
+// Occurrence is an occurrence that is about to become a run, the waiting run of one that is
+// about to continue, or the next attempt of one whose run has ended.
 type Occurrence struct {
 	Job
 	First   time.Time // the oldest of Count occurrences that are decided together; Due is the newest
@@ -50,6 +50,7 @@ type Occurrence struct {
 	Env      []string         // additional environment of a manual run
 	Backfill int64            // ID of its backfill, or 0
 	Dead     *job.Run         // the dead letter that is run again; or nil
+	Before   *live.Run        // the attempt that the next one follows on this host; or nil
 	Parents  []job.Parent     // the parent whose end starts it, by on=
 	Permit   *exchange.Permit // of the ring; or nil
 }
@@ -131,10 +132,19 @@ var gates = slices.Concat(jobGates, []gate{
 	{(*check).instances, forced | waiting | handedOver},
 	{(*check).flood, forced | waiting},
 	{(*check).overlap, forced | handedOver},
+	{(*check).backoff, 0},
 })
 
+// nextGates are the gates of the next attempt. Its run passes the others when its wait is over.
+var nextGates = []gate{{(*check).backoff, 0}}
+
 // Decide passes an occurrence through all gates.
-func Decide(h *Host, o *Occurrence) Decision { return walk(h, o, gates) }
+func Decide(h *Host, o *Occurrence) Decision {
+	if o.Before != nil {
+		return walk(h, o, nextGates)
+	}
+	return walk(h, o, gates)
+}
 
 // DecideAll passes all occurrences of a job that are due through the gates that have the
 // same result for each of them.
@@ -142,7 +152,7 @@ func DecideAll(h *Host, o *Occurrence) Decision { return walk(h, o, jobGates) }
 
 func walk(h *Host, o *Occurrence, gates []gate) Decision {
 	c := &h.check
-	*c = check{Host: h, Occurrence: o, who: o.origin(), runs: live.OfUser(h.ByJob[o.ID], o.User())}
+	*c = check{Host: h, Occurrence: o, who: o.origin(), runs: live.OfUser(h.ByJob[o.ID], o.User)}
 	decision := Decision{Do: job.DecideRun}
 	for _, g := range gates {
 		if c.who&g.exempt != 0 {
@@ -201,4 +211,4 @@ type check struct {
 	runs []*live.Run // the live runs of the job
 }
 
-func (c *check) summary() job.Summary { return c.Summaries[job.Owned{Job: c.ID, User: c.User()}] }
+func (c *check) summary() job.Summary { return c.Summaries[job.Owned{Job: c.ID, User: c.User}] }

@@ -29,27 +29,28 @@ func TestGatesExceptions(t *testing.T) {
 		"waits":        func(o *Occurrence) { o.Run = &live.Run{} },
 		"manual waits": func(o *Occurrence) { o.Trigger, o.By, o.Run = job.TriggerManual, "ann", &live.Run{} },
 		"retry waits":  func(o *Occurrence) { o.Trigger, o.Run = job.TriggerRetry, &live.Run{} },
+		"next attempt": func(o *Occurrence) { o.Trigger, o.Before = job.TriggerRetry, &live.Run{} },
 	}
 	for _, tc := range []struct {
 		options string
 		host    func(*Host)
 		stops   string // by source, in the order below; R: runs, S: skipped, H: held
 	}{
-		{"", func(*Host) {}, "RRRRRRRRR"},
-		{"", func(h *Host) { h.Barred = map[string]event.Barred{"ann": {Reason: job.NoUser}} }, "SSSSSSSSS"},
-		{"enabled=no", func(*Host) {}, "SSRSSSSSS"},
-		{"overlap=sometimes", func(*Host) {}, "SSSSSSSSS"}, // the entry is held
-		{"", func(h *Host) { h.Holds = job.Holds{"ann/x": {{By: "bob"}}} }, "SSRSSSSSS"},
-		{"breaker=1/1h", func(h *Host) { h.summary(job.Summary{Open: noon.Add(time.Minute)}) }, "SRRSRRSRR"},
-		{"once-per=day", func(h *Host) { h.summary(job.Summary{SuccessDue: noon}) }, "SRRRSSSRS"},
-		{"deadline=1m", func(h *Host) { h.Now = noon.Add(time.Hour) }, "SRRRSSSRS"},
-		{"window=14:00-15:00", func(*Host) {}, "SSRHSRSRS"},
-		{"window=14:00-15:00 outside=wait", func(*Host) {}, "HSRHHRHRH"},
-		{"overlap=allow max-instances=1", func(h *Host) { h.running() }, "SSRSSRRRR"},
-		{"overlap=allow", func(h *Host) { h.running(); h.Unstarted = live.Unstarted{"ann": live.MostUnstarted} }, "SSRSSSRRR"},
-		{"overlap=skip", func(h *Host) { h.running() }, "SSRSSRHHH"},
-		{"overlap=queue", func(h *Host) { h.running() }, "HHRHHRHHH"},
-		{"window=14:00-15:00 outside=wait overlap=skip", func(h *Host) { h.running() }, "SSRSSRHHH"}, // a hold hides no skip
+		{"", func(*Host) {}, "RRRRRHRRRH"},
+		{"", func(h *Host) { h.Barred = map[string]event.Barred{"ann": {Reason: job.NoUser}} }, "SSSSSSSSSH"},
+		{"enabled=no", func(*Host) {}, "SSRSSSSSSH"},
+		{"overlap=sometimes", func(*Host) {}, "SSSSSSSSSH"}, // the entry is held
+		{"", func(h *Host) { h.Holds = job.Holds{"ann/x": {{By: "bob"}}} }, "SSRSSSSSSH"},
+		{"breaker=1/1h", func(h *Host) { h.summary(job.Summary{Open: noon.Add(time.Minute)}) }, "SRRSRHSRRH"},
+		{"once-per=day", func(h *Host) { h.summary(job.Summary{SuccessDue: noon}) }, "SRRRSSSRSH"},
+		{"deadline=1m", func(h *Host) { h.Now = noon.Add(time.Hour) }, "SRRRSSSRSH"},
+		{"window=14:00-15:00", func(*Host) {}, "SSRHSHSRSH"},
+		{"window=14:00-15:00 outside=wait", func(*Host) {}, "HSRHHHHRHH"},
+		{"overlap=allow max-instances=1", func(h *Host) { h.running() }, "SSRSSHRRRH"},
+		{"overlap=allow", func(h *Host) { h.running(); h.Unstarted = live.Unstarted{"ann": live.MostUnstarted} }, "SSRSSSRRRH"},
+		{"overlap=skip", func(h *Host) { h.running() }, "SSRSSHHHHH"},
+		{"overlap=queue", func(h *Host) { h.running() }, "HHRHHHHHHH"},
+		{"window=14:00-15:00 outside=wait overlap=skip", func(h *Host) { h.running() }, "SSRSSHHHHH"}, // a hold hides no skip
 	} {
 		file, diagnostics := crontab.Parse("x", "#@ name=x "+tc.options+"\n* * * * * true\n", crontab.Config{Owner: "ann"})
 		if held := file.Entries[0].Options().Held != ""; len(diagnostics) > 0 && !held {
@@ -58,8 +59,8 @@ func TestGatesExceptions(t *testing.T) {
 		h := &Host{Now: noon, Jobs: catalog.New([]*crontab.File{file}, nil, nil), Stamps: map[string]timetable.Day{}}
 		tc.host(h)
 		got := ""
-		for _, source := range []string{"clock", "manual", "forced", "backfill", "rerun", "handed over", "waits", "manual waits", "retry waits"} {
-			o := &Occurrence{Job: Job{ID: h.Jobs.ID(0), Entry: h.Jobs.Entry(0), Options: h.Jobs.Options(0)}, Due: noon, Trigger: job.TriggerClock}
+		for _, source := range []string{"clock", "manual", "forced", "backfill", "rerun", "handed over", "waits", "manual waits", "retry waits", "next attempt"} {
+			o := &Occurrence{Job: JobAt(h.Jobs, 0), Due: noon, Trigger: job.TriggerClock}
 			sources[source](o)
 			got += map[job.Decision]string{job.DecideRun: "R", job.DecideSkip: "S", job.DecideHold: "H"}[Decide(h, o).Do]
 		}

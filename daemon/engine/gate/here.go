@@ -30,7 +30,7 @@ func (c *check) held() Decision {
 
 // userMayRun checks whether anything can run as the user of the job. Not even --force passes it.
 func (c *check) userMayRun() Decision {
-	if b, barred := c.Barred[c.User()]; barred {
+	if b, barred := c.Barred[c.User]; barred {
 		return skip(b.Reason, b.Detail)
 	}
 	return Decision{}
@@ -38,7 +38,7 @@ func (c *check) userMayRun() Decision {
 
 // paused checks whether a person has paused the job.
 func (c *check) paused() Decision {
-	h, ok := c.Holds.Of(c.ID, c.User())
+	h, ok := c.Holds.Of(c.ID, c.User)
 	switch {
 	case !ok || !h.Skips && !h.Covers(c.Now):
 		return Decision{}
@@ -59,7 +59,7 @@ func (c *check) breaker() Decision {
 		return Decision{}
 	}
 	if c.Now.Before(l.Open) {
-		return skip(job.Broken, job.DetailBreakerUntil(l.Open.In(c.Zone()), l.Bad))
+		return skip(job.Broken, job.DetailBreakerUntil(l.Open.In(c.Zone), l.Bad))
 	}
 	for _, r := range c.runs {
 		if r != c.Run && r.Probes(l.Open) {

@@ -22,7 +22,7 @@ func (c *check) flood() Decision {
 	if len(c.runs) == 0 || c.replaces() {
 		return Decision{}
 	}
-	if many := c.Unstarted.Flood(c.User(), c.QueueMax, len(c.runs)); many != "" {
+	if many := c.Unstarted.Flood(c.User, c.QueueMax, len(c.runs)); many != "" {
 		return skip(job.TooManyWait, many)
 	}
 	return Decision{}

@@ -18,9 +18,9 @@ func (c *check) ranInPeriod() Decision {
 		return Decision{}
 	}
 	if c.Cause != job.FoundDue {
-		p = c.Jobs.Period(c.Entry)
+		p = c.Jobs.Period(c.Jobs.Entry(c.Slot))
 	}
-	if day, ran := agenda.RanOn(c.Stamps, p, timetable.DayOf(c.Now, c.Zone())); ran {
+	if day, ran := agenda.RanOn(c.Stamps, p, timetable.DayOf(c.Now, c.Zone)); ran {
 		return skip(job.AlreadyRan, day)
 	}
 	return Decision{}
@@ -47,10 +47,10 @@ func (c *check) oncePer() Decision {
 		return Decision{}
 	}
 	done := c.summary().SuccessDue
-	if done.IsZero() || !per.Same(done, c.Due, c.Zone()) && !(per == option.OncePerDue && c.repeats(done)) {
+	if done.IsZero() || !per.Same(done, c.Due, c.Zone) && !(per == option.OncePerDue && c.repeats(done)) {
 		return Decision{}
 	}
-	return skip(job.AlreadyRan, job.DetailSucceeded(done.In(c.Zone())))
+	return skip(job.AlreadyRan, job.DetailSucceeded(done.In(c.Zone)))
 }
 
 // repeats reports whether the occurrence repeats one up to a success, because the clock
@@ -115,11 +115,11 @@ func (c *check) delay() Decision {
 	}
 	if c.Run != nil {
 		on := c.Run.WaitsOn()
-		if _, known := c.Stamps[p.ID]; !known || on != job.WaitsOnDelay && on != job.WaitsOnHours || p.InHours(c.Now, c.Zone()) {
+		if _, known := c.Stamps[p.ID]; !known || on != job.WaitsOnDelay && on != job.WaitsOnHours || p.InHours(c.Now, c.Zone) {
 			return Decision{}
 		}
 	}
-	at := agenda.StartOf(c.Stamps, p, c.Now, c.Zone())
+	at := agenda.StartOf(c.Stamps, p, c.Now, c.Zone)
 	if !at.After(c.Now) {
 		return Decision{}
 	}
@@ -149,7 +149,30 @@ func (o *Occurrence) Scattered(now time.Time) time.Duration {
 	return max(wait, o.Wait, 0)
 }
 
+// backoff makes a further attempt wait, as backoff= requires. A preempted run waits for slots
+// instead, and one that if-lost=rerun starts again for nothing. For an attempt after one that
+// another member of the ring had begun, the wait begins again.
+func (c *check) backoff() Decision {
+	b := c.Before
+	switch {
+	case b != nil && b.WasPreempted():
+		return Decision{Do: job.DecideHold, On: job.WaitsOnSlot, Detail: job.DetailAfterPreemption(b.Result())}
+	case b != nil && b.Reruns():
+		return c.retryAfter(0, job.DetailAfterResult(b.Result()))
+	case b != nil:
+		return c.retryAfter(live.Backoff(c.Options, b.Invocation, b.Attempt-b.Lost), job.DetailAfterResult(b.Result()))
+	case c.IsHandedOver():
+		x := c.Permit.Orphan
+		return c.retryAfter(live.Backoff(c.Options, job.Invocation(c.ID, c.Due, 0, 0), max(x.Attempt, 1)-x.Lost), c.Detail)
+	}
+	return Decision{}
+}
+
+func (c *check) retryAfter(wait time.Duration, detail string) Decision {
+	return Decision{Do: job.DecideHold, On: job.WaitsOnRetry, Until: c.Now.Add(wait), Detail: detail}
+}
+
 // holdUntil makes the occurrence wait until a time, because of a rule, or of a delay if rule is "".
 func (c *check) holdUntil(at time.Time, on job.WaitsOn, rule string) Decision {
-	return Decision{Do: job.DecideHold, On: on, Until: at, Detail: job.DetailWaitUntil(at.In(c.Zone()), rule)}
+	return Decision{Do: job.DecideHold, On: on, Until: at, Detail: job.DetailWaitUntil(at.In(c.Zone), rule)}
 }
