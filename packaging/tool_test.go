@@ -43,6 +43,7 @@ func probe(args []string) error {
 		return errors.New("usage: labtool probe NAME PID")
 	}
 	proc := filepath.Join("/proc", args[1])
+	awaitShell(proc)
 	facts := map[string]string{}
 	for _, entry := range strings.Split(strings.TrimRight(read(proc, "environ"), "\x00"), "\x00") {
 		name, value, _ := strings.Cut(entry, "=")
@@ -73,6 +74,16 @@ func probe(args []string) error {
 		return err
 	}
 	return os.WriteFile(fmt.Sprintf("/lab/out/probe/%s.%s.%s", r.Name, r.Minute, args[1]), text, 0o644)
+}
+
+// awaitShell waits until a shell sleeps. dash blocks all signals while it starts a program, and on
+// a busy machine the program runs before dash unblocks them and waits for it.
+func awaitShell(proc string) {
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		if filepath.Base(proc) == fmt.Sprint(os.Getpid()) || strings.Contains(read(proc, "status"), "State:\tS") {
+			return
+		}
+	}
 }
 
 // describeSession adds who leads what, priority, and the open descriptors.

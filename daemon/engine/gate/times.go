@@ -150,8 +150,8 @@ func (o *Occurrence) Scattered(now time.Time) time.Duration {
 }
 
 // backoff makes a further attempt wait, as backoff= requires. A preempted run waits for slots
-// instead, and one that if-lost=rerun starts again for nothing. For an attempt after one that
-// another member of the ring had begun, the wait begins again.
+// instead. A run that if-lost=rerun starts again does not wait. After an attempt that another
+// member of the ring had begun, the wait begins again here.
 func (c *check) backoff() Decision {
 	b := c.Before
 	switch {
