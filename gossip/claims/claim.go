@@ -312,7 +312,7 @@ func (r *Ring) claimed(ev holders.Claimed) {
 	}
 	counts := c.state == asked
 	r.enter(c, waiting)
-	if x := c.later; c.orphan != nil && x != nil && x.GivenUp && !slices.Contains(x.Tried, r.ranking.Self) && ev.Grant != holders.Refused {
+	if x := c.later; r.ranking != nil && c.orphan != nil && x != nil && x.GivenUp && !slices.Contains(x.Tried, r.ranking.Self) && ev.Grant != holders.Refused {
 		c.orphan, c.later = following(c.orphan, x), nil // the newer report counts, for instance, more attempts
 	}
 	switch {
@@ -331,8 +331,8 @@ func (r *Ring) claimed(ev holders.Claimed) {
 		if c.isAwaited() {
 			r.revoke(c.Occurrence, job.OtherMember, r.hostOf(ev.By))
 		}
-		if slot, ok := r.host.Jobs.FindRing(c.Key); ok && c.later != nil {
-			r.inherit(slot, c.later)
+		if c.later != nil {
+			r.orphaned([]holders.Report{*c.later})
 		}
 		r.claimOlder(c)
 	case ev.By != "":

@@ -560,3 +560,44 @@ func TestLeaverForgetsAClaimUnderWay(t *testing.T) {
 		t.Errorf("claim %+v is left", c)
 	}
 }
+
+// TestMemberHasLeftBeforeItsEngineKnows: a member that sees no others leaves at once, and one whose engine is slow
+// leaves without it. The engine learns in one step that the member is about to leave and that it has left. A run
+// that waits stays here only if there was no other member.
+func TestMemberHasLeftBeforeItsEngineKnows(t *testing.T) {
+	for members, runs := range map[int]int{1: 2, 2: 1} {
+		h, m := newEngineInRing(t, 1, 1)
+		file, _ := crontab.Parse("ring", "#@ scope=ring overlap=queue\n* * * * * job\n", crontab.Config{Owner: "root"})
+		h.step(0, event.Load{Crontabs: []*crontab.File{file}, Ring: event.Available})
+		for range 2 {
+			due := h.step(time.Minute)[0].Occurrence
+			h.step(0, holders.Claimed{Occurrence: due, Grant: holders.Granted})
+		}
+		more := *m
+		if members > 1 {
+			more.Members = append(slices.Clip(m.Members), holders.Member{ID: "new", Name: "new", Weight: 1})
+		}
+		h.step(0, holders.Ring{Membership: &more})
+		h.step(0, holders.Departing{}, holders.Ring{})
+		if n := len(h.View().Runs()); n != runs {
+			t.Errorf("%d members: %d runs are here, want %d", members, n, runs)
+		}
+	}
+}
+
+// TestAnswerAfterLeaving: the voters refuse a claim after this member has left, because the member that died
+// meanwhile has the occurrence.
+func TestAnswerAfterLeaving(t *testing.T) {
+	h, _ := newEngineInRing(t, 1, 1)
+	file, _ := crontab.Parse("ring", "#@ scope=ring\n* * * * * job\n", crontab.Config{Owner: "root"})
+	h.step(0, event.Load{Crontabs: []*crontab.File{file}, Ring: event.Strict})
+	due := h.step(30 * time.Second)[0].Occurrence
+	begun := holders.Report{Mark: holders.Mark{Occurrence: due, Member: "gone", Phase: exchange.Begun, Attempt: 1, Run: 1}}
+	h.step(0, holders.Changes{Orphans: []holders.Report{begun}})
+	h.step(0, holders.Departing{})
+	h.step(settleTime, holders.Ring{})
+	h.step(0, holders.Claimed{Occurrence: due, Grant: holders.Refused, By: "gone"})
+	if len(h.ring.claims) != 0 {
+		t.Errorf("%d claims are left", len(h.ring.claims))
+	}
+}

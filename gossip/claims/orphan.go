@@ -220,8 +220,18 @@ func (r *Ring) settled() bool {
 	return true
 }
 
-// isForOthers reports whether another member may take over a run that waits.
-func (r *Ring) isForOthers(slot int) bool { return r.ranking.hasOther(r.host.Jobs, slot) }
+// isForOthers reports whether another member may take over a run that waits. If this member has left already,
+// the others treat it as dead. They cannot take over what the voters granted to it.
+func (r *Ring) isForOthers(slot int) bool {
+	members := r.ranking
+	if members == nil {
+		members = r.former[len(r.former)-1]
+		if r.isStrict(r.host.Jobs.Options(slot)) {
+			return false
+		}
+	}
+	return members.hasOther(r.host.Jobs, slot)
+}
 
 func (r *Ring) revoke(o exchange.Occurrence, reason job.Reason, host string) {
 	if c := r.claims[o]; c != nil {
