@@ -601,3 +601,27 @@ func TestAnswerAfterLeaving(t *testing.T) {
 		t.Errorf("%d claims are left", len(h.ring.claims))
 	}
 }
+
+// TestLeaverRepeatsTheClaimOfARun: this member was suspended, and leaves while it checks whether it still has the
+// occurrence of a run that waits, and that no other member may run. Nobody answers that claim. It claims the
+// occurrence again when it is back in the ring.
+func TestLeaverRepeatsTheClaimOfARun(t *testing.T) {
+	h, m := newEngineInRing(t, 1, 2)
+	file, _ := crontab.Parse("ring", "#@ scope=ring overlap=queue host=m0\n* * * * * job\n", crontab.Config{Owner: "root"})
+	h.step(0, event.Load{Crontabs: []*crontab.File{file}, Ring: event.Available, Node: "m0"})
+	var due exchange.Occurrence
+	for range 2 {
+		due = h.step(time.Minute)[0].Occurrence
+		h.step(0, holders.Claimed{Occurrence: due, Grant: holders.Granted})
+	}
+	h.now.Slept += 2 * usualHoldOff
+	isAgain := func(c holders.Claim) bool { return c.Occurrence == due && c.Again }
+	if !slices.ContainsFunc(h.step(2*usualHoldOff), isAgain) {
+		t.Fatal("it is not claimed again after the suspend")
+	}
+	h.step(0, holders.Departing{})
+	h.step(time.Second, holders.Ring{})
+	if !slices.ContainsFunc(h.step(time.Second, holders.Ring{Membership: m}), isAgain) {
+		t.Error("it is not claimed again in the ring")
+	}
+}

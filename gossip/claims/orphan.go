@@ -188,6 +188,10 @@ func (r *Ring) depart() {
 	r.settleUntil = r.now.In(settleTime)
 	for _, c := range slices.SortedFunc(maps.Values(r.claims), func(a, b *claim) int { return a.Compare(b.Occurrence) }) {
 		if c.isAwaited() {
+			if !c.open && (c.state == asked || c.state == outdated) { // nobody answers it any longer
+				r.enter(c, waiting)
+				r.park(c, r.now.Up)
+			}
 			continue
 		}
 		o, ok := r.optionsOf(c)
