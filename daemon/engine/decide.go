@@ -168,8 +168,12 @@ func (e *Engine) host() *gate.Host {
 
 // judge returns the decision on an occurrence, which the caller carries out. First it updates
 // what the decision depends on: it starts a queued run of the job, and repairs the job's pause and breaker.
+// The next attempt depends on none of them yet, and has the options of the attempt before.
 func (e *Engine) judge(o *gate.Occurrence) gate.Decision {
-	if o.Run == nil && o.Before == nil { // a queued run of the job comes first
+	if o.Before != nil {
+		return gate.Decide(e.host(), o)
+	}
+	if o.Run == nil { // a queued run of the job comes first
 		e.startNextOf(o.ID)
 	}
 	e.repair(o)
