@@ -101,6 +101,9 @@ var DefaultLimits = Limits{Marks: 100_000, Keys: 1_000_000, Age: 24 * time.Hour}
 // lastGeneration bounds how often an occurrence is taken over when one member after another dies.
 const lastGeneration = 100
 
+// mostMembers limits how many members are remembered that gave an occurrence up, and that ran it, too.
+const mostMembers = 100
+
 // ahead limits how far in the future an occurrence may lie that another member reports as taken.
 // No member takes a future occurrence, but its clock may be ahead.
 const ahead = time.Minute
@@ -259,9 +262,7 @@ func (r *Table) learn(m *Mark, now time.Time, news *Changes) {
 	}
 	e := r.entry(o, now)
 	r.double(o, e, &s, news)
-	if s.givenUp {
-		r.triedBy(o, e, giver{s.member, s.started})
-	}
+	tried := s.givenUp && r.triedBy(o, e, giver{s.member, s.started})
 	if !s.replaces(&e.theirs) {
 		return
 	}
@@ -294,22 +295,26 @@ func (r *Table) learn(m *Mark, now time.Time, news *Changes) {
 		e.release()
 		news.Yielded = append(news.Yielded, Report{Mark: *m})
 	}
-	kept := r.entries[o] == e // otherwise it could be given up again and again: nobody would know who tried it
-	if (r.dead[s.member] || s.givenUp && kept) && s.phase < exchange.Over && !e.ran() {
+	if (r.dead[s.member] || tried) && s.phase < exchange.Over && !e.ran() {
 		news.Orphans = append(news.Orphans, Report{Mark: mark(o, &s), Tried: r.triedOf(o)})
 	}
 }
 
-// triedBy remembers that a member gave an occurrence up.
-func (r *Table) triedBy(o exchange.Occurrence, e *entry, g giver) {
+// triedBy remembers that a member gave an occurrence up, and reports false if there is no space for that.
+// Then the occurrence is no orphan: it could be given up again and again, because nobody would know who tried it.
+func (r *Table) triedBy(o exchange.Occurrence, e *entry, g giver) bool {
 	if r.entries[o] != e {
-		return
+		return false
 	}
-	if i := r.findGiver(o, g.member); i < 0 {
-		r.tried[o] = append(r.tried[o], g)
-	} else {
+	switch i := r.findGiver(o, g.member); {
+	case i >= 0:
 		r.tried[o][i].started = max(r.tried[o][i].started, g.started)
+	case len(r.tried[o]) < mostMembers || g.member == r.self:
+		r.tried[o] = append(r.tried[o], g)
+	default:
+		return false
 	}
+	return true
 }
 
 func (r *Table) findGiver(o exchange.Occurrence, member name) int {
@@ -374,10 +379,10 @@ func (r *Table) double(o exchange.Occurrence, e *entry, other *state, news *Chan
 	r.reportDouble(mark(o, other), e, news)
 }
 
-// reportDouble reports a double once for each member.
+// reportDouble reports a double once for each member, for a limited number of members.
 func (r *Table) reportDouble(m Mark, e *entry, news *Changes) {
 	o, member := m.Occurrence, unique.Make(m.Member)
-	if slices.Contains(r.doubles[o], member) {
+	if slices.Contains(r.doubles[o], member) || len(r.doubles[o]) >= mostMembers {
 		return
 	}
 	if r.entries[o] == e {

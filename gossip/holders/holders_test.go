@@ -2,6 +2,7 @@ package holders
 
 import (
 	"encoding/binary"
+	"fmt"
 	"reflect"
 	"runtime"
 	"testing"
@@ -736,4 +737,24 @@ func TestOlderAnswerHidesNoGivenUp(t *testing.T) {
 	out, news := r.Receive("c", Answer{Occurrence: o, Serial: q.Serial, Reply: Known, Mark: begun}, noon)
 	want(t, "outcome", out, Claimed{Occurrence: o, Grant: Refused, By: "b"})
 	want(t, "orphans", news.Orphans, []Report{{Mark: given, Tried: []string{"b"}}})
+}
+
+// TestMadeUpMembersFillNoMemory: a broken member reports that thousands of members that do not exist gave one
+// occurrence up, or ran it.
+func TestMadeUpMembersFillNoMemory(t *testing.T) {
+	r, o, ran := New("a", DefaultLimits), due(1, 0), due(2, 0)
+	r.claimAlone(ran)
+	r.Progress(exchange.Progress{Occurrence: ran, Phase: exchange.Begun, Attempt: 1, Run: 7}, noon)
+	doubled := 0
+	for i := range 10_000 {
+		by := fmt.Sprintf("m%d", i)
+		r.Learn([]Mark{{Occurrence: o, Member: by, Phase: exchange.Taken, GivenUp: true}}, noon)
+		doubled += len(r.Learn([]Mark{{Occurrence: ran, Member: by, Phase: exchange.Begun, Attempt: 1, Run: 1}}, noon).Doubled)
+	}
+	if n := len(r.tried[o]); n > mostMembers {
+		t.Errorf("%d members that gave it up are remembered, want at most %d", n, mostMembers)
+	}
+	if n := len(r.doubles[ran]); n > mostMembers || doubled > mostMembers {
+		t.Errorf("%d doubles are remembered and %d reported, want at most %d", n, doubled, mostMembers)
+	}
 }
