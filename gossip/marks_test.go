@@ -187,6 +187,27 @@ func TestClaimWaitsForSlowAnswers(t *testing.T) {
 	})
 }
 
+// While a claim waits for the answer of a slow member, the answer of another one that comes late counts.
+func TestLateAnswerCountsWhileTheClaimWaits(t *testing.T) {
+	bubble(t, func(t *testing.T, r *testRing) {
+		r.ring(3)
+		time.Sleep(slowTime)
+		a, b, c := r.members[0], r.members[1], r.members[2]
+		over := c.busyFor(t, time.Second) // a waits longer for c from now on
+		r.takesBetween(occurrence(1), leastClaim, leastClaim+100*time.Millisecond)
+		<-over
+		o := occurrence(7)
+		r.net.lose(1) // the mark does not arrive
+		b.Take(holders.Claim{Occurrence: o})
+		r.granted(b, o, holders.Granted)
+		overB, overC := b.busyFor(t, 800*time.Millisecond), c.busyFor(t, 2*time.Second)
+		a.Take(holders.Claim{Occurrence: o})
+		r.granted(a, o, holders.Refused)
+		<-overB
+		<-overC
+	})
+}
+
 // Hosts are busy while a member joins, and may answer late.
 func TestClaimAfterAJoinWaitsLonger(t *testing.T) {
 	bubble(t, func(t *testing.T, r *testRing) {

@@ -13,7 +13,8 @@ import (
 type claim struct {
 	Question
 	waiting []name
-	gaveWay name // the member that it gave way to, or whose mark arrived meanwhile, or nobody
+	silent  []name // they have not answered in time; an answer still counts while others are waited for
+	gaveWay name   // the member that it gave way to, or whose mark arrived meanwhile, or nobody
 }
 
 // own refuses a claim in the first generation, if this member knows that the occurrence is taken,
@@ -186,7 +187,7 @@ func (r *Table) judge(asker name, q Question) Answer {
 	return a
 }
 
-// Receive processes the answer of a member to a question; Silent means that it did not answer. Each
+// Receive processes the answer of a member to a question; Silent means that it did not answer in time. Each
 // claim is decided at most once.
 func (r *Table) Receive(from string, a Answer, now time.Time) (Claimed, Changes) {
 	c := r.claims[a.Occurrence]
@@ -194,11 +195,15 @@ func (r *Table) Receive(from string, a Answer, now time.Time) (Claimed, Changes)
 		return Claimed{}, Changes{}
 	}
 	peer := unique.Make(from)
-	i := slices.Index(c.waiting, peer)
-	if i < 0 {
+	switch i := slices.Index(c.waiting, peer); {
+	case i >= 0:
+		c.waiting = slices.Delete(c.waiting, i, i+1)
+		if a.Reply == Silent {
+			c.silent = append(c.silent, peer)
+		}
+	case !slices.Contains(c.silent, peer):
 		return Claimed{}, Changes{}
 	}
-	c.waiting = slices.Delete(c.waiting, i, i+1)
 	switch {
 	case a.Reply == Known:
 		delete(r.claims, a.Occurrence)
