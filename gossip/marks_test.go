@@ -208,6 +208,31 @@ func TestLateAnswerCountsWhileTheClaimWaits(t *testing.T) {
 	})
 }
 
+// An answer that comes after the claim was granted says that another member runs the occurrence. The claimant
+// has not begun it, and drops it.
+func TestLateAnswerAfterTheClaim(t *testing.T) {
+	bubble(t, func(t *testing.T, r *testRing) {
+		r.ring(2)
+		time.Sleep(slowTime)
+		a, b := r.members[0], r.members[1]
+		o := occurrence(7)
+		r.net.lose(1) // the marks do not arrive
+		b.Take(holders.Claim{Occurrence: o})
+		r.granted(b, o, holders.Granted)
+		b.Take(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Attempt: 1, Run: 12})
+		over := b.busyFor(t, 800*time.Millisecond)
+		a.Take(holders.Claim{Occurrence: o})
+		r.granted(a, o, holders.Granted)
+		<-over
+		r.await(time.Second, "the claimant drops it", func() bool {
+			return a.heard(func(e holders.Event) bool {
+				n, ok := e.(holders.Changes)
+				return ok && len(n.Yielded) == 1 && n.Yielded[0].Member == b.id
+			})
+		})
+	})
+}
+
 // Hosts are busy while a member joins, and may answer late.
 func TestClaimAfterAJoinWaitsLonger(t *testing.T) {
 	bubble(t, func(t *testing.T, r *testRing) {

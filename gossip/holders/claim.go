@@ -188,10 +188,13 @@ func (r *Table) judge(asker name, q Question) Answer {
 }
 
 // Receive processes the answer of a member to a question; Silent means that it did not answer in time. Each
-// claim is decided at most once.
+// claim is decided at most once. The mark in a later answer counts like one in any other message.
 func (r *Table) Receive(from string, a Answer, now time.Time) (Claimed, Changes) {
 	c := r.claims[a.Occurrence]
-	if c == nil || c.Serial != a.Serial {
+	switch {
+	case (c == nil || c.Serial != a.Serial) && a.Reply == Known:
+		return Claimed{}, r.Learn([]Mark{a.Mark}, now)
+	case c == nil || c.Serial != a.Serial:
 		return Claimed{}, Changes{}
 	}
 	peer := unique.Make(from)
