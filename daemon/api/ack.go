@@ -16,9 +16,5 @@ type AckRequest struct {
 
 // Ack acknowledges failures, and returns the jobs that changed.
 func (c *Client) Ack(ctx context.Context, r AckRequest) ([]job.ID, error) {
-	return postParts(r.Refs, func(part []string) ([]job.ID, error) {
-		r.Refs = part
-		changed, err := post[Changed](ctx, c, "acknowledge failures", "/v1/ack", r)
-		return changed.Jobs, err
-	})
+	return postParts(ctx, c, "acknowledge failures", "/v1/ack", &r, &r.Refs, jobsOf)
 }

@@ -117,38 +117,22 @@ func (c *Client) Diagnostics(ctx context.Context) ([]Diagnostic, error) {
 // Run starts jobs now. With Wait it returns when they have ended, retries
 // included; the runs are then the last attempts.
 func (c *Client) Run(ctx context.Context, r RunRequest) ([]job.Run, error) {
-	return postParts(r.Refs, func(part []string) ([]job.Run, error) {
-		r.Refs = part
-		runs, err := post[Runs](ctx, c, "run jobs", "/v1/run", r)
-		return runs.Runs, err
-	})
+	return postParts(ctx, c, "run jobs", "/v1/run", &r, &r.Refs, runsOf)
 }
 
 // Stop requests the end of runs, and returns the runs that are being ended.
 func (c *Client) Stop(ctx context.Context, r StopRequest) ([]job.Run, error) {
-	return postParts(r.Refs, func(part []string) ([]job.Run, error) {
-		r.Refs = part
-		runs, err := post[Runs](ctx, c, "stop runs", "/v1/stop", r)
-		return runs.Runs, err
-	})
+	return postParts(ctx, c, "stop runs", "/v1/stop", &r, &r.Refs, runsOf)
 }
 
 // Pause lets jobs skip their occurrences.
 func (c *Client) Pause(ctx context.Context, r PauseRequest) ([]job.ID, error) {
-	return postParts(r.Refs, func(part []string) ([]job.ID, error) {
-		r.Refs = part
-		changed, err := post[Changed](ctx, c, "pause jobs", "/v1/pause", r)
-		return changed.Jobs, err
-	})
+	return postParts(ctx, c, "pause jobs", "/v1/pause", &r, &r.Refs, jobsOf)
 }
 
 // Resume ends pauses.
 func (c *Client) Resume(ctx context.Context, r ResumeRequest) ([]job.ID, error) {
-	return postParts(r.Refs, func(part []string) ([]job.ID, error) {
-		r.Refs = part
-		changed, err := post[Changed](ctx, c, "resume jobs", "/v1/resume", r)
-		return changed.Jobs, err
-	})
+	return postParts(ctx, c, "resume jobs", "/v1/resume", &r, &r.Refs, jobsOf)
 }
 
 // Reload makes the daemon read its crontabs again, and returns their diagnostics.

@@ -16,9 +16,5 @@ type RetryRequest struct {
 
 // Retry runs occurrences again, and returns the new runs.
 func (c *Client) Retry(ctx context.Context, r RetryRequest) ([]job.Run, error) {
-	return postParts(r.Refs, func(part []string) ([]job.Run, error) {
-		r.Refs = part
-		runs, err := post[Runs](ctx, c, "run again", "/v1/retry", r)
-		return runs.Runs, err
-	})
+	return postParts(ctx, c, "run again", "/v1/retry", &r, &r.Refs, runsOf)
 }
