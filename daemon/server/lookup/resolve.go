@@ -274,45 +274,29 @@ func Doing(command string) string {
 	if strings.HasPrefix(command, "state ") {
 		return "reach the state of"
 	}
-	switch command {
-	case "ack":
-		return "acknowledge a failure of"
-	case "ack --undo":
-		return "take back an acknowledgement of"
-	case "report metrics":
-		return "read the metrics of"
-	case "report stats":
-		return "sum up the runs of"
-	case "report timeline":
-		return "draw the time line of"
-	case "report clashes":
-		return "find clashes of"
-	case "why":
-		return "explain"
-	case "next":
-		return "list the coming runs of"
-	case "logs":
-		return "read the output of"
-	case "history":
-		return "list the runs of"
-	case "report events":
-		return "follow"
-	case "report graph":
-		return "draw the graph of"
-	case "backfill list":
-		return "list the backfills of"
-	case "config show":
-		return "show the configuration of"
-	case "config env":
-		return "show the environment of"
-	case "access --job":
-		return "explain the access to"
-	case "dead retry":
-		return "retry"
-	case "dead drop":
-		return "drop"
-	}
-	return command
+	return cmp.Or(verbs[command], command)
+}
+
+// verbs are the verb phrases of commands whose names are not verbs.
+var verbs = map[string]string{
+	"ack":             "acknowledge a failure of",
+	"ack --undo":      "take back an acknowledgement of",
+	"report metrics":  "read the metrics of",
+	"report stats":    "sum up the runs of",
+	"report timeline": "draw the time line of",
+	"report clashes":  "find clashes of",
+	"why":             "explain",
+	"next":            "list the coming runs of",
+	"logs":            "read the output of",
+	"history":         "list the runs of",
+	"report events":   "follow",
+	"report graph":    "draw the graph of",
+	"backfill list":   "list the backfills of",
+	"config show":     "show the configuration of",
+	"config env":      "show the environment of",
+	"access --job":    "explain the access to",
+	"dead retry":      "retry",
+	"dead drop":       "drop",
 }
 
 func LoadedWords(c *call.Call, visible []int) string {
