@@ -86,16 +86,9 @@ func (p *Plan) isolate() *Isolation {
 
 // parsePaths reads paths with commas between them.
 func parsePaths(text string) ([]string, error) {
-	paths := strings.Split(text, ",")
-	if len(paths) > mostPaths {
-		return nil, fmt.Errorf("more than %d paths", mostPaths)
-	}
-	for _, one := range paths {
-		if err := checkOwnPath(one); err != nil {
-			return nil, err
-		}
-	}
-	return paths, nil
+	return parseList(text, "paths", mostPaths, func(_ []string, item string) (string, error) {
+		return item, checkOwnPath(item)
+	})
 }
 
 // checkOwnPath rejects paths that have another form too: the daemon compares them.

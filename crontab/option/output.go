@@ -128,19 +128,15 @@ const MailChannel = "mail"
 
 // parseChannels reads names of channels without duplicates.
 func parseChannels(text string) ([]string, error) {
-	list := strings.Split(text, ",")
-	if len(list) > mostChannels {
-		return nil, fmt.Errorf("more than %d channels", mostChannels)
-	}
-	for i, name := range list {
+	return parseList(text, "channels", mostChannels, func(before []string, name string) (string, error) {
 		if err := CheckName(name); err != nil {
-			return nil, err
+			return "", err
 		}
-		if slices.Contains(list[:i], name) {
-			return nil, fmt.Errorf("%s is named twice", diagnostic.Quote(name))
+		if slices.Contains(before, name) {
+			return "", fmt.Errorf("%s is named twice", diagnostic.Quote(name))
 		}
-	}
-	return list, nil
+		return name, nil
+	})
 }
 
 // checkPing checks a URL with names of values, but not in its host.

@@ -78,22 +78,13 @@ func parseNeed(text string) ([]Label, error) {
 
 // parseLabels reads labels separated by commas, without duplicates.
 func parseLabels(text string) ([]Label, error) {
-	items := strings.Split(text, ",")
-	if len(items) > mostLabels {
-		return nil, fmt.Errorf("more than %d labels", mostLabels)
-	}
-	labels := make([]Label, 0, len(items))
-	for _, item := range items {
+	return parseList(text, "labels", mostLabels, func(before []Label, item string) (Label, error) {
 		l, err := parseLabel(item)
-		if err != nil {
-			return nil, err
+		if err == nil && slices.Contains(before, l) {
+			err = fmt.Errorf("%s is named twice", l)
 		}
-		if slices.Contains(labels, l) {
-			return nil, fmt.Errorf("%s is named twice", l)
-		}
-		labels = append(labels, l)
-	}
-	return labels, nil
+		return l, err
+	})
 }
 
 func parseLabel(text string) (Label, error) {
@@ -126,29 +117,18 @@ func HasLabel(labels, label string) bool {
 
 // parsePrefer reads labels with weights: zone:a*3,role:db.
 func parsePrefer(text string) ([]Preference, error) {
-	items := strings.Split(text, ",")
-	if len(items) > mostLabels {
-		return nil, fmt.Errorf("more than %d labels", mostLabels)
-	}
-	list := make([]Preference, 0, len(items))
-	for _, item := range items {
+	return parseList(text, "labels", mostLabels, func(before []Preference, item string) (Preference, error) {
 		name, weight, weighed := strings.Cut(item, "*")
 		l, err := parseLabel(name)
-		if err != nil {
-			return nil, err
-		}
 		p := Preference{l, usualWeighing}
-		if weighed {
-			if p.Weight, err = parseWeight(weight); err != nil {
-				return nil, err
-			}
+		if err == nil && weighed {
+			p.Weight, err = parseWeight(weight)
 		}
-		if slices.ContainsFunc(list, func(o Preference) bool { return o.Label == l }) {
-			return nil, fmt.Errorf("%s is named twice", l)
+		if err == nil && slices.ContainsFunc(before, func(o Preference) bool { return o.Label == l }) {
+			err = fmt.Errorf("%s is named twice", l)
 		}
-		list = append(list, p)
-	}
-	return list, nil
+		return p, err
+	})
 }
 
 // parseWeight reads a decimal number from 0.01 to 100.

@@ -152,6 +152,24 @@ func oneOf[T any](text string, values map[string]T) (T, error) {
 	return value, nil
 }
 
+// parseList reads up to most elements with commas between them. noun is the word for several of
+// them; parse also receives the elements before.
+func parseList[T any](text, noun string, most int, parse func(before []T, item string) (T, error)) ([]T, error) {
+	items := strings.Split(text, ",")
+	if len(items) > most {
+		return nil, fmt.Errorf("more than %d %s", most, noun)
+	}
+	list := make([]T, 0, len(items))
+	for _, item := range items {
+		one, err := parse(list, item)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, one)
+	}
+	return list, nil
+}
+
 // CheckName checks the name of a job: 1 to 64 letters, digits, dots, underscores
 // and hyphens. It cannot begin with a hyphen, because commands would read the
 // name as a flag.
