@@ -8,6 +8,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/store/prune"
+	"github.com/cronring/cronring/daemon/wake"
 )
 
 // What is kept of each user, whatever keep= and output-max= of the user's jobs add up to, in
@@ -43,10 +44,7 @@ func (d *shared) prune(ctx context.Context) error {
 		if done.DeadLetters > 0 {
 			d.log.Warn("the oldest dead letters were discarded, because a user exceeded the limit", "discarded", done.DeadLetters, "kept", keepDeadLetters)
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(prunePause * time.Since(begun)):
-		}
+		_ = wake.Sleep(ctx, prunePause*time.Since(begun))
 	}
 }
 

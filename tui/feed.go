@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/wake"
 )
 
 // The pause before the daemon is tried again: doubled from the first to the last.
@@ -53,10 +54,7 @@ func (f *feed) run(ctx context.Context) {
 			return
 		}
 		f.send(lost{broken, pause})
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
-		}
+		_ = wake.Sleep(ctx, pause)
 		pause = min(2*pause, lastPause)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/descriptor"
+	"github.com/cronring/cronring/daemon/wake"
 )
 
 // SystemSocket is the path of the system daemon's socket.
@@ -103,10 +104,8 @@ func dialSocket(ctx context.Context, path string) (net.Conn, error) {
 		if !errors.Is(err, syscall.EAGAIN) || time.Since(begun) > queueTime {
 			return conn, err
 		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(queuePause):
+		if err := wake.Sleep(ctx, queuePause); err != nil {
+			return nil, err
 		}
 	}
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/wake"
 )
 
 // Limits of a request.
@@ -95,10 +96,8 @@ func (s *Server) Run(ctx context.Context, address string) {
 		if s.problem.Swap(&err) == nil {
 			s.Log.Error("the listener is not open", "error", err)
 		}
-		select {
-		case <-ctx.Done():
+		if wake.Sleep(ctx, s.retry) != nil {
 			return
-		case <-time.After(s.retry):
 		}
 	}
 }

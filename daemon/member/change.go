@@ -20,6 +20,7 @@ import (
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/wake"
 	"github.com/cronring/cronring/gossip"
 	"github.com/cronring/cronring/gossip/keys"
 	"github.com/cronring/cronring/gossip/link"
@@ -176,10 +177,7 @@ func (r *Member) stayDrained(ctx context.Context) error {
 		if err := r.members.Drain(ctx); err == nil {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Second):
-		}
+		_ = wake.Sleep(ctx, time.Second)
 	}
 	return nil
 }
@@ -236,10 +234,8 @@ func (r *Member) sendKeys(ctx context.Context, m gossip.View, keys [][]byte) err
 		if err == nil || errors.As(err, new(*link.Refusal)) {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if wake.Sleep(ctx, keyPause) != nil {
 			return err
-		case <-time.After(keyPause):
 		}
 	}
 }
@@ -278,10 +274,8 @@ func (r *Member) setKeys(ctx context.Context, keys [][]byte) error {
 		if err == nil {
 			return atomicfile.Write(r.config.KeyFile, keyText(keys))
 		}
-		select {
-		case <-ctx.Done():
+		if wake.Sleep(ctx, keyPause) != nil {
 			return err
-		case <-time.After(keyPause):
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/wake"
 )
 
 // Manager starts units and waits for their ends. Its methods may be called
@@ -58,10 +59,8 @@ func (m *Manager) Wait(ctx context.Context, unit string) (End, error) {
 		if m.awaitExit(ctx, unit, pid) {
 			pause = firstLook
 		}
-		select {
-		case <-ctx.Done():
-			return End{}, fmt.Errorf("wait for %s: %w", unit, ctx.Err())
-		case <-time.After(pause):
+		if err := wake.Sleep(ctx, pause); err != nil {
+			return End{}, fmt.Errorf("wait for %s: %w", unit, err)
 		}
 	}
 }

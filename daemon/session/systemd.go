@@ -10,6 +10,8 @@ import (
 
 	"github.com/coreos/go-systemd/v22/dbus"
 	godbus "github.com/godbus/dbus/v5"
+
+	"github.com/cronring/cronring/daemon/wake"
 )
 
 // connect makes a connection to systemd's private socket.
@@ -67,10 +69,8 @@ func (l *link) get(ctx context.Context) (*dbus.Conn, error) {
 		if err == nil {
 			return conn, nil
 		}
-		select {
-		case <-ctx.Done():
+		if wake.Sleep(ctx, pause) != nil {
 			return nil, fmt.Errorf("wait for systemd: %w", err)
-		case <-time.After(pause):
 		}
 	}
 }

@@ -149,7 +149,7 @@ func (p *process) run(ctx context.Context) {
 		}
 		if err != nil {
 			p.fail(err)
-			sleep(ctx, pause)
+			_ = wake.Sleep(ctx, pause)
 		}
 	}
 }
@@ -292,7 +292,7 @@ func (p *process) listen(ctx context.Context, conn io.Reader) error {
 		if err := p.take(ctx, &r); err != nil {
 			return err
 		}
-		sleep(ctx, reportPause+time.Duration(len(line))*bytePause)
+		_ = wake.Sleep(ctx, reportPause+time.Duration(len(line))*bytePause)
 	}
 }
 
@@ -317,7 +317,7 @@ func drain(ctx context.Context, conn io.Reader) {
 		if _, err := conn.Read(buf); err != nil {
 			return
 		}
-		sleep(ctx, time.Second)
+		_ = wake.Sleep(ctx, time.Second)
 	}
 }
 
@@ -361,7 +361,7 @@ func (p *process) find(id int) (job.Owned, *watched) {
 
 // deliver passes a burst to the daemon. Further reports of the user wait until it has.
 func (p *process) deliver(ctx context.Context, owned job.Owned, j *watched, r *report) {
-	sleep(ctx, time.Until(j.burst.Add(burstPause)))
+	_ = wake.Sleep(ctx, time.Until(j.burst.Add(burstPause)))
 	b := Burst{Job: owned, Paths: slices.Compact(slices.Sorted(slices.Values(r.Paths))), More: r.More, Newest: r.Newest}
 	if now := time.Now(); b.Newest.After(now) {
 		b.Newest = now

@@ -146,16 +146,7 @@ func (w *Watcher) awaitStart(ctx context.Context) {
 	}
 	w.next = turn.Add(startInterval)
 	w.mu.Unlock()
-	sleep(ctx, turn.Sub(now))
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
+	_ = wake.Sleep(ctx, turn.Sub(now))
 }
 
 // limitGlobs returns why the globs of a job cannot be watched, or "". count is the number of the

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/wake"
 )
 
 // How reports of boards are collected, so that a flood of them is shown a few times a second.
@@ -79,9 +80,7 @@ func watchBoard(ctx context.Context, name string, daemon func(host string) (Daem
 		if !report(ctx, to, BoardReport{Host: name, Err: err}) {
 			return
 		}
-		select {
-		case <-time.After(backoff):
-		case <-ctx.Done():
+		if wake.Sleep(ctx, backoff) != nil {
 			return
 		}
 		backoff = min(2*backoff, lastPause)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/wake"
 )
 
 // Most is the highest number of hosts that are asked.
@@ -78,9 +79,7 @@ func watch(ctx context.Context, name string, ask Ask, to chan<- Report) {
 		case <-ctx.Done():
 			return
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
+		if wake.Sleep(ctx, pause) != nil {
 			return
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/wake"
 )
 
 // emitPatience limits the time that emit waits for a daemon that is restarted, so that the event is not lost.
@@ -93,10 +94,8 @@ func emitPatiently(a *cli.App, ctx context.Context, r api.EmitRequest) (api.Emit
 		if refusal, ok := errors.AsType[*api.Error](err); !ok || refusal.Kind != api.Unreachable {
 			return e, err
 		}
-		select {
-		case <-patience.Done():
+		if wake.Sleep(patience, emitPause) != nil {
 			return e, err
-		case <-time.After(emitPause):
 		}
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spool"
+	"github.com/cronring/cronring/daemon/wake"
 )
 
 // shadowed is one start that cronring would make.
@@ -72,12 +73,7 @@ func sinceBoot() time.Duration {
 // suspend or a change of the clock is noticed.
 func waitUntil(ctx context.Context, until time.Time) error {
 	const step = 5 * time.Second
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(min(max(until.Sub(time.Now().Round(0)), 0), step)):
-		return nil
-	}
+	return wake.Sleep(ctx, min(until.Sub(time.Now().Round(0)), step))
 }
 
 // beforeMinute is how long before a full minute the crontabs are read, so that a change

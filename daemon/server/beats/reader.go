@@ -9,6 +9,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn/proc"
+	"github.com/cronring/cronring/daemon/wake"
 )
 
 // maxMessage is the length of the longest message that is not ignored, the same as systemd's.
@@ -23,7 +24,7 @@ func (b *Receiver) read(ctx context.Context, s *socket) {
 		if err == nil && flags&unix.MSG_TRUNC == 0 && isSign(text[:n]) {
 			b.forward(ctx, s, senderOf(control[:size]))
 		}
-		pause(ctx, b.admission.delay(s.user, time.Now()))
+		_ = wake.Sleep(ctx, b.admission.delay(s.user, time.Now()))
 	}
 }
 
@@ -67,14 +68,4 @@ func (b *Receiver) forward(ctx context.Context, s *socket, pid int) {
 	}
 	b.admission.pass(s.run, now)
 	_ = b.send(ctx, s.run) // it is refused if the run has just ended
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	if d <= 0 {
-		return
-	}
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
 }

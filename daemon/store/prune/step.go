@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/store/database"
+	"github.com/cronring/cronring/daemon/wake"
 )
 
 // rows is rows that were found and are not removed yet.
@@ -130,13 +131,11 @@ func (p *pruning) pause(ctx context.Context) error {
 	if p.spent < stepTime {
 		return ctx.Err()
 	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(p.spent):
-		p.spent = 0
-		return nil
+	if err := wake.Sleep(ctx, p.spent); err != nil {
+		return err
 	}
+	p.spent = 0
+	return nil
 }
 
 // dropAll removes rows and counts them. Commits pass in between.
