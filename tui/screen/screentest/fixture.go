@@ -213,38 +213,36 @@ type Daemon struct {
 
 var ErrNotFaked = errors.New("the test's daemon does not know this")
 
+// missing answers each request with ErrNotFaked.
+var missing = NoServer(ErrNotFaked)
+
+// real returns the daemon that answers where a test has put in no answer.
+func (d *Daemon) real() screen.Daemon {
+	if d.Real == nil {
+		return missing
+	}
+	return d.Real
+}
+
 // ask returns the answer that a test has put in, else that of Real.
 func ask[Q, T any](ctx context.Context, d *Daemon, on func(Q) (T, error), real func(screen.Daemon, context.Context, Q) (T, error), q Q) (answer T, err error) {
-	switch {
-	case on != nil:
+	if on != nil {
 		return on(q)
-	case d.Real != nil:
-		return real(d.Real, ctx, q)
 	}
-	return answer, ErrNotFaked
+	return real(d.real(), ctx, q)
 }
 
-func (d *Daemon) Status(ctx context.Context) (api.Status, error) {
-	if d.Real != nil {
-		return d.Real.Status(ctx)
-	}
-	return api.Status{}, ErrNotFaked
-}
+func (d *Daemon) Status(ctx context.Context) (api.Status, error) { return d.real().Status(ctx) }
 
 func (d *Daemon) Ring(ctx context.Context) (api.Ring, error) {
-	if d.OnRing == nil && d.Real != nil {
-		return d.Real.Ring(ctx)
-	} else if d.OnRing == nil {
-		return api.Ring{}, ErrNotFaked
+	if d.OnRing == nil {
+		return d.real().Ring(ctx)
 	}
 	return d.OnRing(), nil
 }
 
 func (d *Daemon) Board(ctx context.Context) iter.Seq2[api.BoardUpdate, error] {
-	if d.Real != nil {
-		return d.Real.Board(ctx)
-	}
-	return func(yield func(api.BoardUpdate, error) bool) { yield(api.BoardUpdate{}, ErrNotFaked) }
+	return d.real().Board(ctx)
 }
 
 func (d *Daemon) Show(ctx context.Context, ref string) (api.Job, error) {
@@ -252,10 +250,8 @@ func (d *Daemon) Show(ctx context.Context, ref string) (api.Job, error) {
 }
 
 func (d *Daemon) Why(ctx context.Context, ref string, at time.Time) (api.Why, error) {
-	if d.OnWhy == nil && d.Real != nil {
-		return d.Real.Why(ctx, ref, at)
-	} else if d.OnWhy == nil {
-		return api.Why{}, ErrNotFaked
+	if d.OnWhy == nil {
+		return d.real().Why(ctx, ref, at)
 	}
 	return d.OnWhy(ref, at)
 }
@@ -273,14 +269,10 @@ func (d *Daemon) OneRun(ctx context.Context, ref string) (job.Run, error) {
 }
 
 func (d *Daemon) Output(ctx context.Context, run string, follow bool) iter.Seq2[api.Event, error] {
-	if d.OnOutput == nil && d.Real != nil {
-		return d.Real.Output(ctx, run, follow)
+	if d.OnOutput == nil {
+		return d.real().Output(ctx, run, follow)
 	}
 	return func(yield func(api.Event, error) bool) {
-		if d.OnOutput == nil {
-			yield(api.Event{}, ErrNotFaked)
-			return
-		}
 		for _, e := range d.OnOutput(run) {
 			if !yield(e, nil) {
 				return
@@ -315,10 +307,8 @@ func (d *Daemon) Reload(context.Context) ([]api.Diagnostic, error) {
 }
 
 func (d *Daemon) Past(ctx context.Context, jobs []job.ID, n int) ([]api.JobPast, error) {
-	if d.OnPast == nil && d.Real != nil {
-		return d.Real.Past(ctx, jobs, n)
-	} else if d.OnPast == nil {
-		return nil, ErrNotFaked
+	if d.OnPast == nil {
+		return d.real().Past(ctx, jobs, n)
 	}
 	return d.OnPast(jobs, n)
 }
@@ -367,19 +357,15 @@ func (d *Daemon) JobConfig(ctx context.Context, ref string) (api.JobConfig, erro
 }
 
 func (d *Daemon) CrontabFiles(ctx context.Context) ([]api.CrontabFile, error) {
-	if d.OnCrontabFiles == nil && d.Real != nil {
-		return d.Real.CrontabFiles(ctx)
-	} else if d.OnCrontabFiles == nil {
-		return nil, ErrNotFaked
+	if d.OnCrontabFiles == nil {
+		return d.real().CrontabFiles(ctx)
 	}
 	return d.OnCrontabFiles()
 }
 
 func (d *Daemon) CrontabText(ctx context.Context, file, user string) (api.CrontabText, error) {
-	if d.OnCrontabText == nil && d.Real != nil {
-		return d.Real.CrontabText(ctx, file, user)
-	} else if d.OnCrontabText == nil {
-		return api.CrontabText{}, ErrNotFaked
+	if d.OnCrontabText == nil {
+		return d.real().CrontabText(ctx, file, user)
 	}
 	return d.OnCrontabText(file, user)
 }
