@@ -40,6 +40,14 @@ func (c *cached[T]) get(paths []string, read func() (T, error)) (T, error) {
 	return value, err
 }
 
+// parse is get for the text of one file.
+func (c *cached[T]) parse(path string, parse func(text string) T) (T, error) {
+	return c.get([]string{path}, func() (T, error) {
+		text, err := read(path)
+		return parse(text), err
+	})
+}
+
 // tick is longer than the kernel takes to give two changes of one file
 // different times.
 const tick = 50 * time.Millisecond

@@ -21,25 +21,19 @@ type groups struct {
 }
 
 func (d *Directory) readPasswd() (passwd, error) {
-	path := d.options.Root + "/etc/passwd"
-	return d.passwd.get([]string{path}, func() (passwd, error) {
-		text, err := read(path)
-		if err != nil {
-			return passwd{}, fmt.Errorf("look up users: %w", err)
-		}
-		return parsePasswd(text), nil
-	})
+	all, err := d.passwd.parse(d.options.Root+"/etc/passwd", parsePasswd)
+	if err != nil {
+		err = fmt.Errorf("look up users: %w", err)
+	}
+	return all, err
 }
 
 func (d *Directory) readGroup() (groups, error) {
-	path := d.options.Root + "/etc/group"
-	return d.group.get([]string{path}, func() (groups, error) {
-		text, err := read(path)
-		if err != nil {
-			return groups{}, fmt.Errorf("look up groups: %w", err)
-		}
-		return parseGroup(text), nil
-	})
+	all, err := d.group.parse(d.options.Root+"/etc/group", parseGroup)
+	if err != nil {
+		err = fmt.Errorf("look up groups: %w", err)
+	}
+	return all, err
 }
 
 func parsePasswd(text string) passwd {
@@ -113,11 +107,7 @@ func (d *Directory) asked() sources {
 	if d.options.Exec == nil {
 		return sources{}
 	}
-	path := d.options.Root + "/etc/nsswitch.conf"
-	s, _ := d.sources.get([]string{path}, func() (sources, error) {
-		text, err := read(path)
-		return parseSwitch(text), err
-	})
+	s, _ := d.sources.parse(d.options.Root+"/etc/nsswitch.conf", parseSwitch)
 	return s
 }
 

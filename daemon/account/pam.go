@@ -42,16 +42,14 @@ func (d *Directory) Bounds(family crontab.Family, a Account) Limits {
 func (d *Directory) umask(a Account) uint32 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	path := d.options.Root + "/etc/login.defs"
-	defs, err := d.loginDefs.get([]string{path}, func() (map[string]string, error) {
+	defs, err := d.loginDefs.parse(d.options.Root+"/etc/login.defs", func(text string) map[string]string {
 		defs := map[string]string{}
-		text, err := read(path)
 		for line := range strings.Lines(text) {
 			if words := strings.Fields(line); len(words) >= 2 {
 				defs[words[0]] = words[1]
 			}
 		}
-		return defs, err
+		return defs
 	})
 	mask, bad := strconv.ParseUint(defs["UMASK"], 8, 9)
 	if err != nil || bad != nil {

@@ -59,11 +59,7 @@ func date(day int64) string {
 
 // readShadow is called with Directory.mu held.
 func (d *Directory) readShadow() (map[string]shadow, error) {
-	path := d.options.Root + "/etc/shadow"
-	return d.shadow.get([]string{path}, func() (map[string]shadow, error) {
-		text, err := read(path)
-		return parseShadow(text), err
-	})
+	return d.shadow.parse(d.options.Root+"/etc/shadow", parseShadow)
 }
 
 // parseShadow reads name:password:changed:shortest:longest:warning:inactive:expires:
