@@ -16,15 +16,32 @@ import (
 // own is the name of the daemon in the log.
 const own = "cronringd"
 
+// lineWriter is what the sinks that write to a stream have in common.
+type lineWriter struct{ out *bufio.Writer }
+
+func newLineWriter(w io.Writer) lineWriter { return lineWriter{bufio.NewWriterSize(w, 32<<10)} }
+
+// Cron writes nothing.
+func (lineWriter) Cron(*CronLine) {}
+
+// Flush passes on what is held back.
+func (w lineWriter) Flush() { w.out.Flush() }
+
+// Close passes on what is held back; the writer stays open.
+func (w lineWriter) Close() error { return w.out.Flush() }
+
+// Problem returns nothing: failed writes are not recorded.
+func (lineWriter) Problem() (int64, error) { return 0, nil }
+
 // Text writes a line at a time for people:
 //
 //	2026-11-20T12:00:00Z backup[12] out: 3 files copied
 //
 // Cron's own lines are omitted there. An error of the writer must not stop jobs.
-type Text struct{ out *bufio.Writer }
+type Text struct{ lineWriter }
 
 // NewText makes a Text.
-func NewText(w io.Writer) *Text { return &Text{bufio.NewWriterSize(w, 32<<10)} }
+func NewText(w io.Writer) *Text { return &Text{newLineWriter(w)} }
 
 // Line writes a line of output.
 func (t *Text) Line(l *Line) { t.line(l.At, l.Job, l.Run, l.Stream, l.Text) }
@@ -41,20 +58,8 @@ func (t *Text) Record(r *Record) {
 	t.line(r.At, cmp.Or(r.Job, own), run, job.System, []byte(r.Words))
 }
 
-// Cron writes nothing.
-func (t *Text) Cron(*CronLine) {}
-
 // Log writes an entry of the daemon's own log.
 func (t *Text) Log(e *Entry) { t.line(e.At, own, 0, job.System, []byte(e.text())) }
-
-// Flush passes on what is held back.
-func (t *Text) Flush() { t.out.Flush() }
-
-// Close passes on what is held back; the writer stays open.
-func (t *Text) Close() error { return t.out.Flush() }
-
-// Problem returns nothing: failed writes are not recorded.
-func (t *Text) Problem() (int64, error) { return 0, nil }
 
 func (t *Text) line(at time.Time, id job.ID, run job.RunID, of job.Stream, text []byte) {
 	var number string
@@ -66,10 +71,10 @@ func (t *Text) line(at time.Time, id job.ID, run job.RunID, of job.Stream, text 
 
 // JSON writes one JSON object a line for machines: records as they are, and
 // lines of output.
-type JSON struct{ out *bufio.Writer }
+type JSON struct{ lineWriter }
 
 // NewJSON makes a JSON.
-func NewJSON(w io.Writer) *JSON { return &JSON{bufio.NewWriterSize(w, 32<<10)} }
+func NewJSON(w io.Writer) *JSON { return &JSON{newLineWriter(w)} }
 
 // jsonLine is a line of output for machines.
 type jsonLine struct {
@@ -88,20 +93,8 @@ func (j *JSON) Line(l *Line) {
 // Record writes a record.
 func (j *JSON) Record(r *Record) { j.encode(r.Record) }
 
-// Cron writes nothing.
-func (j *JSON) Cron(*CronLine) {}
-
 // Log writes an entry of the daemon's own log.
 func (j *JSON) Log(e *Entry) { j.encode(jsonLine{e.At, own, 0, job.System, e.text()}) }
-
-// Flush passes on what is held back.
-func (j *JSON) Flush() { j.out.Flush() }
-
-// Close passes on what is held back; the writer stays open.
-func (j *JSON) Close() error { return j.out.Flush() }
-
-// Problem returns nothing: failed writes are not recorded.
-func (j *JSON) Problem() (int64, error) { return 0, nil }
 
 func (j *JSON) encode(document any) {
 	text, err := json.Marshal(document)
