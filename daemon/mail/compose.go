@@ -29,14 +29,11 @@ func Compose(c Config, r Report) (*Message, []Line) {
 	l := &Message{User: r.Account.Name, Dir: cmp.Or(env.value("HOME"), "/"), Output: r.Size}
 	l.setBody(c.Family, r)
 	l.Env = mailerEnv(c, r, env)
-	switch {
-	case r.Anacron != "":
+	if r.Anacron != "" {
 		l.Dir = "/"
 		l.Header = anacronHeader(c, r, from, to)
-	case c.Family == crontab.RHEL:
-		l.Header = cronieHeader(c, r, env, from, to)
-	default:
-		l.Header = debianHeader(c, r, env, from, to)
+	} else {
+		l.Header = cronHeader(c, r, env, from, to)
 	}
 	l.Argv = mailer(c, r, from, to)
 	return l, a.lines

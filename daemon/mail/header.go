@@ -49,27 +49,20 @@ func (h *header) addresses(name, list string) {
 	h.WriteByte('\n')
 }
 
-func debianHeader(c Config, r Report, env *variables, from, to string) []byte {
+// cronHeader returns the headers that the family's cron writes.
+func cronHeader(c Config, r Report, env *variables, from, to string) []byte {
 	var h header
-	if from == "" {
-		from = "root (Cron Daemon)"
+	precedence := ""
+	if c.Family == crontab.RHEL {
+		h.line("From", `"(Cron Daemon)" <`+from, ">")
+		precedence = "Precedence: bulk\n"
+	} else {
+		h.line("From", cmp.Or(from, "root (Cron Daemon)"), "")
 	}
-	h.line("From", from, "")
 	h.addresses("To", to)
 	h.subject(c, r)
 	h.mime(c, env)
-	h.WriteString("Auto-Submitted: auto-generated\n")
-	h.environment(env)
-	return h.end()
-}
-
-func cronieHeader(c Config, r Report, env *variables, from, to string) []byte {
-	var h header
-	h.line("From", `"(Cron Daemon)" <`+from, ">")
-	h.addresses("To", to)
-	h.subject(c, r)
-	h.mime(c, env)
-	h.WriteString("Auto-Submitted: auto-generated\nPrecedence: bulk\n")
+	h.WriteString("Auto-Submitted: auto-generated\n" + precedence)
 	h.environment(env)
 	return h.end()
 }
