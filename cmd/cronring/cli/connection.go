@@ -37,7 +37,7 @@ func (a *App) AddConnection(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&a.Socket, "socket", "", "`PATH` of the daemon's socket (default: $CRONRING_SOCKET, else where it usually is)")
 	a.Host, a.Hosts = "", nil
-	flags.VarP(hostFlag{&a.connection}, "host", "H", "ask the daemon of `[USER@]HOST`, through ssh (default: $CRONRING_HOST)")
+	flags.FuncP("host", "H", "ask the daemon of `[USER@]HOST`, through ssh (default: $CRONRING_HOST)", a.addHost)
 	flags.Var(&a.timeout, "timeout", "give up after `D`, with exit code 7 (default: $CRONRING_TIMEOUT, else never)")
 	flags.Lookup("timeout").DefValue = ""
 	flags.BoolVar(&a.ReadOnly, "read-only", false, "refuse to change anything")

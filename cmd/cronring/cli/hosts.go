@@ -10,17 +10,12 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 )
 
-// hostFlag is the flag -H. Only the dashboard takes it several times.
-type hostFlag struct{ c *connection }
-
-func (f hostFlag) Set(host string) error {
-	f.c.Hosts = append(f.c.Hosts, host)
-	f.c.Host = f.c.Hosts[0]
+// addHost applies the flag -H. Only the dashboard takes it several times.
+func (c *connection) addHost(host string) error {
+	c.Hosts = append(c.Hosts, host)
+	c.Host = c.Hosts[0]
 	return nil
 }
-
-func (f hostFlag) String() string { return "" }
-func (f hostFlag) Type() string   { return "string" }
 
 // checkHosts refuses hosts that ssh would not take, and several ones for a command other than top.
 func (c *connection) checkHosts(cmd *cobra.Command) error {

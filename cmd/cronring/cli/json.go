@@ -28,8 +28,10 @@ type chosen struct {
 // AddSelection adds --json and --jq to a command whose result is a document.
 func (p *Printer) AddSelection(verb *cobra.Command, out *Output, document any) {
 	form, of := &out.Choice, reflect.TypeOf(document)
-	verb.Flags().Var(&fieldsFlag{p, form, of}, "json", "the result as JSON, of it only these `FIELDS`; --json=? lists them")
-	verb.Flags().Var(&queryFlag{p, form}, "jq", "the result as JSON, through this `EXPR` of jq")
+	verb.Flags().Func("json", "the result as JSON, of it only these `FIELDS`; --json=? lists them", func(text string) error {
+		return p.setFields(text, form, of)
+	})
+	verb.Flags().Func("jq", "the result as JSON, through this `EXPR` of jq", func(text string) error { return p.setQuery(text, form) })
 	verb.Flags().Lookup("json").NoOptDefVal = allFields
 	args, run := verb.Args, verb.RunE
 	verb.Args = func(cmd *cobra.Command, words []string) error {
@@ -56,34 +58,25 @@ const (
 	allFields  = "*"
 )
 
-// fieldsFlag is --json.
-type fieldsFlag struct {
-	printer *Printer
-	form    *Choice
-	of      reflect.Type
-}
-
-func (f *fieldsFlag) String() string { return "" }
-func (f *fieldsFlag) Type() string   { return "FIELDS" }
-
-// Set refuses a field that there is not, before anybody is asked anything.
-func (f *fieldsFlag) Set(text string) error {
+// setFields applies --json to a command with a document of a type. It refuses a field that there is
+// not, before anybody is asked anything.
+func (p *Printer) setFields(text string, form *Choice, of reflect.Type) error {
 	switch text {
 	case ListFields:
-		f.printer.chosen.names = true
+		p.chosen.names = true
 		return nil
 	case allFields:
-		return f.form.Set(FormJSON)
+		return form.Set(FormJSON)
 	}
-	known := FieldNames(itemOf(f.of))
+	known := FieldNames(itemOf(of))
 	for name := range strings.SplitSeq(text, ",") {
 		if !slices.Contains(known, name) {
 			return UnknownField(name, known, "--json=?")
 		}
-		f.printer.chosen.fields = append(f.printer.chosen.fields, name)
+		p.chosen.fields = append(p.chosen.fields, name)
 	}
-	f.printer.chosen.document = f.of
-	return f.form.Set(FormJSON)
+	p.chosen.document = of
+	return form.Set(FormJSON)
 }
 
 // UnknownField is the error of a field that there is not; list is the flag that lists all.
@@ -95,23 +88,14 @@ func UnknownField(name string, known []string, list string) error {
 	return fmt.Errorf("unknown field %q%s; %s lists the fields", name, hint, list)
 }
 
-// queryFlag is --jq.
-type queryFlag struct {
-	printer *Printer
-	form    *Choice
-}
-
-func (f *queryFlag) String() string { return "" }
-func (f *queryFlag) Type() string   { return "EXPR" }
-
-// Set reads the expression. It can reach neither files nor the environment.
-func (f *queryFlag) Set(text string) error {
+// setQuery applies --jq. Its expression can reach neither files nor the environment.
+func (p *Printer) setQuery(text string, form *Choice) error {
 	code, err := compile(text)
 	if err != nil {
 		return err
 	}
-	f.printer.chosen.query = code
-	return f.form.Set(FormJSON)
+	p.chosen.query = code
+	return form.Set(FormJSON)
 }
 
 func compile(text string) (*gojq.Code, error) {
@@ -203,8 +187,7 @@ func (p *Printer) chooseFrom(document any) (done bool, err error) {
 // PrintProperty prints one field of a document: text as it is, with control
 // characters escaped, anything else as JSON.
 func (p *Printer) PrintProperty(document any, name string) error {
-	f := &fieldsFlag{p, &Choice{Values: []string{FormJSON}}, reflect.TypeOf(document)}
-	if err := f.Set(name); err != nil {
+	if err := p.setFields(name, OneOf(FormJSON), reflect.TypeOf(document)); err != nil {
 		return UsageError("show a property", err.Error(), "cronring show --json=?")
 	}
 	var err error

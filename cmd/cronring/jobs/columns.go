@@ -190,24 +190,21 @@ func (r *jobRow) field(name string) string {
 	return string(text)
 }
 
-// columnsFlag is --fields.
-type columnsFlag struct {
+// chosenColumns are those of --fields or of -o custom-columns=.
+type chosenColumns struct {
 	columns []column
 	names   bool // only print the names of the columns
 }
 
 // orDefault chooses all columns but labels, if the user chose none.
-func (f *columnsFlag) orDefault() {
+func (f *chosenColumns) orDefault() {
 	if f.columns == nil {
 		f.columns = slices.DeleteFunc(slices.Clone(jobColumns), func(c column) bool { return c.name == "labels" })
 	}
 }
 
-func (f *columnsFlag) String() string { return "" }
-func (f *columnsFlag) Type() string   { return "FIELDS" }
-
-// Set refuses a field that there is not, before anybody is asked anything.
-func (f *columnsFlag) Set(text string) error {
+// set applies --fields. It refuses a field that there is not, before anybody is asked anything.
+func (f *chosenColumns) set(text string) error {
 	if text == cli.ListFields {
 		f.names = true
 		return nil
@@ -229,7 +226,7 @@ const customColumns = "custom-columns="
 // customForm is the -o flag of list.
 type customForm struct {
 	*cli.Output
-	fields *columnsFlag
+	fields *chosenColumns
 }
 
 func (f *customForm) Set(text string) error {

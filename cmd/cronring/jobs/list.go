@@ -23,7 +23,7 @@ type listFlags struct {
 	query  api.Query
 	states []string
 	sort   string
-	fields columnsFlag
+	fields chosenColumns
 	watch  bool
 	out    *cli.Output
 }
@@ -65,7 +65,7 @@ requests changes from the daemon at most once a second.`,
 	form := cmd.Flags().Lookup("output")
 	form.Value = &customForm{f.out, &f.fields}
 	form.Usage += ", " + customColumns + "NAME:field,..."
-	cmd.Flags().Var(&f.fields, "fields", "these columns alone, `FIELDS` with commas between; without any, print their names")
+	cmd.Flags().Func("fields", "these columns alone, `FIELDS` with commas between; without any, print their names", f.fields.set)
 	cmd.Flags().Lookup("fields").NoOptDefVal = cli.ListFields
 	cli.AddWatch(cmd, &f.watch, "the list")
 	cli.CompleteFlag(cmd, "sort", columnNames())
