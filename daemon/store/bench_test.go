@@ -35,7 +35,6 @@ func BenchmarkQuery(b *testing.B) {
 		{"RunsOfJobs", func() error { _, err := s.Runs(b.Context(), Filter{Jobs: all}); return err }},
 		{"RunsOfJobFailed", func() error { _, err := s.Runs(b.Context(), Filter{Jobs: all[:1], FailedOnly: true}); return err }},
 		{"RunsFailed", func() error { _, err := s.Runs(b.Context(), Filter{FailedOnly: true}); return err }},
-		{"RunsRunning", func() error { _, err := s.Runs(b.Context(), Filter{State: job.RunRunning}); return err }},
 		{"RunsManual", func() error { _, err := s.Runs(b.Context(), Filter{Trigger: job.TriggerManual}); return err }},
 		{"RunsOfDay", func() error { _, err := s.Runs(b.Context(), Filter{Since: day}); return err }},
 		{"RunsOfMinute", func() error { _, err := s.Runs(b.Context(), Filter{Since: noon.Add(-time.Minute)}); return err }},

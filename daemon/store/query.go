@@ -17,7 +17,6 @@ import (
 // Filter chooses runs. Zero fields choose all.
 type Filter struct {
 	Jobs       []job.ID
-	State      job.RunState
 	FailedOnly bool
 	Skipped    bool // runs of occurrences that were not run after all
 	Trigger    job.Trigger
@@ -37,12 +36,6 @@ func (f Filter) where() (text string, args []any) {
 	}
 	if f.Jobs != nil {
 		add("run.job IN (SELECT n FROM job WHERE id IN (SELECT value FROM json_each(?)))", database.List(f.Jobs))
-	}
-	if f.State != "" {
-		add("run.state = ?", f.State)
-	}
-	if f.State.Live() && f.State != "" {
-		add(database.Live)
 	}
 	if f.FailedOnly {
 		add(database.IsFailed)

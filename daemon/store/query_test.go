@@ -84,8 +84,6 @@ func TestRunsFilter(t *testing.T) {
 		"unknown job":    {Filter{Jobs: []job.ID{"x"}}, nil},
 		"jobs":           {Filter{Jobs: []job.ID{"b", "c", "x"}}, []job.RunID{3, 2}},
 		"no jobs":        {Filter{Jobs: []job.ID{}}, nil},
-		"ended":          {Filter{State: job.RunEnded}, []job.RunID{4, 2, 1}},
-		"decided":        {Filter{State: job.RunDecided}, []job.RunID{3}},
 		"failed":         {Filter{FailedOnly: true}, []job.RunID{4, 2}},
 		"failed of job":  {Filter{FailedOnly: true, Jobs: []job.ID{"a"}}, []job.RunID{4}},
 		"manual":         {Filter{Trigger: job.TriggerManual}, []job.RunID{4}},

@@ -70,7 +70,7 @@ func (w *World) Runs(_ context.Context, f store.Filter) ([]job.Run, error) {
 	var runs []job.Run
 	for _, r := range w.AllRuns() {
 		switch {
-		case f.Jobs != nil && !slices.Contains(f.Jobs, r.Job), f.State != "" && f.State != r.State, f.FailedOnly && !r.Failed(),
+		case f.Jobs != nil && !slices.Contains(f.Jobs, r.Job), f.FailedOnly && !r.Failed(),
 			f.Skipped && (r.State != job.RunDropped || r.Attempt > 1) && r.Verdict != job.VerdictSkip,
 			f.Trigger != "" && f.Trigger != r.Trigger, f.Before > 0 && r.ID >= f.Before,
 			!f.Since.IsZero() && r.Decided.Before(f.Since), !f.Until.IsZero() && !r.Decided.Before(f.Until):

@@ -300,7 +300,7 @@ var queries = map[string]func(a *answers){
 	"Runs": func(a *answers) {
 		filters := []store.Filter{
 			{}, {Limit: 7}, {FailedOnly: true, Limit: 1000}, {Skipped: true, Limit: 1000}, {Trigger: job.TriggerManual}, {Before: 50, Limit: 20},
-			{State: job.RunEnded, Limit: 1000}, {State: job.RunRunning}, {Bulk: 1},
+			{Bulk: 1},
 		}
 		for _, jobs := range a.jobs {
 			filters = append(filters, store.Filter{Jobs: jobs, Limit: 1000})
