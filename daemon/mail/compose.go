@@ -92,8 +92,7 @@ func mailerEnv(c Config, r Report, env *variables) []string {
 }
 
 // variables is the environment that cron passes to a job, in the order of the family's X-Cron-Env
-// headers: the variables of the session (cronie), those of the crontab in order, then cron's own
-// that the crontab does not set.
+// headers: those of the crontab in order, then cron's own that the crontab does not set.
 type variables struct {
 	list  []string
 	index map[string]int
@@ -101,11 +100,6 @@ type variables struct {
 
 func newVariables(family crontab.Family, r Report) *variables {
 	v := &variables{index: map[string]int{}}
-	if family == crontab.RHEL {
-		for _, entry := range r.Session {
-			v.set(entry)
-		}
-	}
 	for _, entry := range r.Job.Env {
 		v.set(entry)
 	}

@@ -158,7 +158,6 @@ func TestComposeHeaderInjection(t *testing.T) {
 				"host":     report("x", "body\n"),
 				"charset":  report("x", "body\n"),
 				"stamp":    report("x", "body\n"),
-				"session":  report("x", "body\n"),
 				"account":  report("x", "body\n", "MAILTO=ops"),
 			} {
 				config := c
@@ -169,8 +168,6 @@ func TestComposeHeaderInjection(t *testing.T) {
 					config.Charset = text
 				case "stamp":
 					r.Anacron = text
-				case "session":
-					r.Session = []string{"A=" + text}
 				case "account":
 					r.Account.Name = text
 				}

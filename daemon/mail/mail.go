@@ -40,7 +40,6 @@ type Report struct {
 	Run           *job.Run
 	Account       account.Account // whose job it is
 	Path          string          // PATH of jobs whose crontab sets none
-	Session       []string        // NAME=value that the session adds (PAM); cronie shows them
 	MailOnFailure bool            // the entry's -n
 	When          option.MailWhen
 	To            *string   // the entry's mailto=, in the place of MAILTO; nil: it has none
