@@ -7,7 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -258,4 +260,57 @@ func (r *testSpawner) awaitDeaths() {
 		}
 		return open == 0
 	})
+}
+
+// helpers["speak as the log"] writes to the pipe on which the process of log= reports why it cannot write the
+// file. That process belongs to the user of the run, who can take its descriptors.
+func init() {
+	helpers["speak as the log"] = func() error {
+		all, err := filepath.Glob("/proc/[0-9]*/cmdline")
+		if err != nil {
+			return err
+		}
+		for _, path := range all {
+			if text, err := os.ReadFile(path); err != nil || !strings.HasPrefix(string(text), "cronring-log\x00"+os.Getenv("LOG")+"\x00") {
+				continue
+			}
+			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+			if err != nil {
+				return err
+			}
+			process, err := unix.PidfdOpen(pid, 0)
+			if err != nil {
+				return err
+			}
+			fd, err := unix.PidfdGetfd(process, 3, 0)
+			if err != nil {
+				return err
+			}
+			words := []byte(strings.Repeat(strings.Repeat("x", 99)+"\n", 600))
+			for end := time.Now().Add(time.Second); time.Now().Before(end); {
+				if _, err := unix.Write(fd, words); err != nil && err != unix.EPIPE {
+					return err
+				}
+			}
+			return nil
+		}
+		return errors.New("the process of log= is not there")
+	}
+}
+
+// TestLogProcessSaysLittle: what the process of log= reports counts as the daemon's own words, which have no
+// limit in the log of the host.
+func TestLogProcessSaysLittle(t *testing.T) {
+	var said atomic.Int64
+	r := newTestSpawner(t, Options{Linger: time.Hour, Live: func(c job.Chunk) {
+		if c.Stream == job.System {
+			said.Add(int64(len(c.Data)))
+		}
+	}})
+	path := filepath.Join(somebodys(t), "log")
+	e := r.do("speak as the log", as(somebody()), env("SHELL=/proc/self/exe", "LOG="+path), entry(t, "#@ log=file:"+path, crontab.User))
+	wantOutcome(t, e, exited(0))
+	if got := said.Load(); got == 0 || got > mostLogWords+1 {
+		t.Errorf("the process of log= made the daemon say %d bytes, want 1 to %d", got, mostLogWords+1)
+	}
 }

@@ -288,11 +288,15 @@ func (r *reader) read(event unix.EpollEvent, at time.Time) {
 	n, err := r.fetch(fd, stream)
 	switch {
 	case n > 0 && stream.name == progressStream:
-		stream.child.progress.Add(r.buf[runoutput.FrameHead : runoutput.FrameHead+n])
+		if full := stream.child.progress.Add(r.buf[runoutput.FrameHead : runoutput.FrameHead+n]); full {
+			r.end(fd, stream)
+		}
 	case n > 0:
 		r.take(stream, at, n)
 		if stream.isOutput() {
 			r.pace.add(stream.child.user, n)
+		} else {
+			r.end(fd, stream)
 		}
 	case err == unix.EAGAIN || err == unix.EINTR:
 	default:
@@ -311,7 +315,9 @@ func (r *reader) fetch(fd int32, s stream) (n int, err error) {
 	return unix.Read(int(fd), r.buf[runoutput.FrameHead:])
 }
 
-// take passes on n bytes of the buffer: output, or the reason why the file of log= cannot be written.
+// take passes on n bytes of the buffer: output, or the reason why the file of log= cannot be written. There
+// is one reason, so the rest of that pipe is not read: its user could write to it forever, and the daemon's own
+// words have no limit in the log.
 func (r *reader) take(s stream, at time.Time, n int) {
 	if s.name == logStream {
 		r.s.note(s.child, "%s", bytes.TrimSpace(r.buf[runoutput.FrameHead:runoutput.FrameHead+min(n, mostLogWords)]))
@@ -335,6 +341,9 @@ func (r *reader) readRest(fd int32, s stream) (ended bool) {
 			return n == 0 && err == nil
 		}
 		r.take(s, now(), n)
+		if s.name == logStream {
+			return true
+		}
 	}
 	return false
 }

@@ -10,10 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/spawn/pipe"
 	"github.com/cronring/cronring/daemon/spawn/self"
+	"github.com/cronring/cronring/daemon/starter"
 )
 
 func TestOutputStreamsApartInOrder(t *testing.T) {
@@ -272,4 +276,30 @@ func TestJobsHaveTheLimitThatTheDaemonWasStartedWith(t *testing.T) {
 	default:
 		t.Errorf("room for %s", room)
 	}
+}
+
+// TestReportsAreReadToTheirLimit: the program before a command runs as the user, who can write to its pipe for
+// reports forever. Output has a limit for each user, but reports have none.
+func TestReportsAreReadToTheirLimit(t *testing.T) {
+	r := newTestSpawner(t, Options{})
+	r.do("true") // so that the reader exists
+	var ends [2]int
+	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.SetNonblock(ends[0], true); err != nil {
+		t.Fatal(err)
+	}
+	c := &child{tool: &toolRun{done: make(chan struct{})}, progress: &starter.Progress{}, open: 1}
+	r.spawner.reader.watch(c, pipe.Ends{}, ends[0])
+	flood := os.NewFile(uintptr(ends[1]), "reports")
+	defer flood.Close()
+	written, words := 0, bytes.Repeat([]byte("x"), 64<<10)
+	for written < 64<<20 {
+		n, err := flood.Write(words)
+		if written += n; err != nil {
+			return
+		}
+	}
+	t.Errorf("%d bytes of the reports of a process were read", written)
 }

@@ -61,9 +61,11 @@ type Progress struct {
 	Reports []byte
 }
 
-// Add takes what was read from the pipe for reports.
-func (p *Progress) Add(reports []byte) {
+// Add takes what was read from the pipe for reports. It returns true if nothing more counts: a process of the
+// user can write to the pipe forever.
+func (p *Progress) Add(reports []byte) (full bool) {
 	p.Reports = append(p.Reports, reports[:min(len(reports), mostReports-len(p.Reports))]...)
+	return len(p.Reports) == mostReports
 }
 
 // split returns the whole reports of the starter's process, and what a program before the command
