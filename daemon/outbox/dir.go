@@ -72,9 +72,23 @@ func (d Dir) Open(number uint64) (*os.File, error) {
 
 // Remove removes a file. A missing file is not an error.
 func (d Dir) Remove(number uint64) error {
-	err := os.Remove(d.path(number))
+	err := remove(d.path(number))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
+	}
+	return err
+}
+
+// remove removes a file. Processes that have it open find it empty: a mailer, which runs as the user, had it
+// as its standard input, and a user could keep any number of such files on the disk, outside of the limits.
+func remove(path string) error {
+	f, _ := os.OpenFile(path, os.O_WRONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0) // it is removed in any case
+	err := os.Remove(path)
+	if f != nil {
+		if err == nil {
+			_ = f.Truncate(0)
+		}
+		_ = f.Close()
 	}
 	return err
 }
@@ -104,7 +118,7 @@ func removeOldestOfMost(dead []string) (left []string) {
 			oldest = i
 		}
 	}
-	os.Remove(dead[oldest])
+	_ = remove(dead[oldest]) // or the next one tries again
 	return slices.Delete(dead, oldest, oldest+1)
 }
 

@@ -129,3 +129,41 @@ func TestBuryKeepsTheFilesOfOtherOwners(t *testing.T) {
 		t.Errorf("newest %d, %d dead, error %v", newest, d.Dead(), err)
 	}
 }
+
+// A mailer runs as the user, and its descriptor of a message can outlive it. The space of a removed message
+// counts for no user.
+func TestRemovedFilesUseNoSpace(t *testing.T) {
+	d := Dir(t.TempDir())
+	text := make([]byte, 1<<20)
+	const more = MaxDead + 1
+	for number := range uint64(more) {
+		if err := d.Write(number, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	delivered, err := d.Open(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer delivered.Close()
+	buried, err := d.Open(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer buried.Close()
+	if err := d.Remove(0); err != nil {
+		t.Fatal(err)
+	}
+	for number := uint64(1); number < more; number++ {
+		d.Bury(number, "ann")
+	}
+	if err := d.Write(more, text); err != nil {
+		t.Fatal(err)
+	}
+	d.Bury(more, "ann") // which removes the oldest one
+	for what, f := range map[string]*os.File{"delivered": delivered, "undeliverable": buried} {
+		if info, err := f.Stat(); err != nil || info.Size() != 0 {
+			t.Errorf("the %s message is removed and still open: %d bytes, %v; want none", what, info.Size(), err)
+		}
+	}
+}
