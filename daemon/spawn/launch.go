@@ -48,7 +48,9 @@ func (s *Spawner) openNotify(c *child, uid uint32) {
 		return
 	}
 	err := errNoneLeft
-	if s.reader.spare(1) {
+	if !s.hasInodes(c.user) {
+		err = errNoInodes
+	} else if s.reader.spare(1) {
 		if err = s.options.Notify.Open(c.run, c.user, uid); err == nil {
 			return
 		}
@@ -103,7 +105,7 @@ var errNoneLeft = errors.New("too many files are open")
 // openOutput makes the output pipes of a run. Where they cannot have names, a
 // daemon after a crash does not find them.
 func (s *Spawner) openOutput(c *child, io *pipe.Stdio, cred *syscall.Credential) error {
-	if s.options.Runs != "" && s.slow.Fits(c.user, 1) {
+	if s.options.Runs != "" && s.slow.Fits(c.user, 1) && s.hasInodes(c.user) {
 		if c.named = io.OpenNamed(s.dir.Base(c.run), cred) == nil; c.named {
 			return nil
 		}

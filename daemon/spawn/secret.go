@@ -96,6 +96,9 @@ func (s *Spawner) makeCredentials(ctx context.Context, c *child, who account.Acc
 	if why := s.MissingCredentials(credentialsOf(c.start)); why != "" {
 		return secrets{}, errors.New(why)
 	}
+	if !s.hasInodes(c.user) {
+		return secrets{}, fmt.Errorf("credential=: %w", errNoInodes)
+	}
 	var files []credential.File
 	total := 0
 	for _, one := range credentialsOf(c.start) {

@@ -168,6 +168,11 @@ func New(options Options) *Spawner {
 	return s
 }
 
+var errNoInodes = errors.New("too many inodes of the file system for running jobs are in use")
+
+// hasInodes reports whether a run of a user may have files of its own in Options.Runs, or beside it.
+func (s *Spawner) hasInodes(user string) bool { return user == budget.Root || s.dir.HasInodes() }
+
 // Helper is the whole program of a process that a Spawner starts for itself: the starter, a
 // writer of a log= file, or what a run does before its command. In any other process it does nothing.
 // Programs that run a Spawner must call it first.

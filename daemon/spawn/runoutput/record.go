@@ -149,6 +149,17 @@ func hasSpace(fd int) bool {
 	return fs.Blocks == 0 || fs.Bavail > fs.Blocks/2 // 0: no limit is set
 }
 
+// HasInodes reports whether a directory in memory may get more files that their user can open. A process can keep
+// the inodes of removed files, and nothing reports that, so these files take half of all inodes at most: the
+// whole host needs /run.
+func (d *Dir) HasInodes() bool {
+	var fs unix.Statfs_t
+	if unix.Statfs(d.Path, &fs) != nil || fs.Type != unix.TMPFS_MAGIC {
+		return true
+	}
+	return fs.Files == 0 || fs.Ffree > fs.Files/2 // 0: no limit is set
+}
+
 func putHead(frame []byte, stream uint8, at time.Time, size int) {
 	frame[0], frame[1], frame[2], frame[3] = stream, 0, 0, 0
 	binary.LittleEndian.PutUint32(frame[4:], uint32(size))
