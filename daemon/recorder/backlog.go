@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -70,12 +71,12 @@ func (k *backlog) empty() bool {
 	return len(k.records) == 0 && k.size == 0 && len(k.summaries) == 0 && k.roster == nil
 }
 
-// add keeps a batch for later. The oldest records and outputs beyond the limits
+// add keeps a batch for later. Beyond the limits the oldest records and outputs of the users with most
 // are lost; records are counted.
 func (k *backlog) add(b store.Batch) {
 	k.records = append(k.records, b.Records...)
 	if over := len(k.records) - maxUnwritten; over > 0 {
-		k.records = slices.Clone(k.records[over:])
+		k.dropRecords(over)
 		k.lost += over
 	}
 	for k.size > maxUnwrittenOutput && k.outputs.Len() > 0 {
@@ -112,6 +113,44 @@ func (k *backlog) Add(run job.RunID, user string, output []job.Chunk, h Held) bo
 	}
 	k.put(pendingOutput{store.Output{Run: run, Chunks: output}, user, h})
 	return true
+}
+
+// dropRecords removes n records, each the oldest of the user who has most of them. Without the records of a run
+// the next daemon would start it again, so a user must not be able to remove those of others.
+func (k *backlog) dropRecords(n int) {
+	of, drop := map[string]int{}, map[string]int{}
+	for i := range k.records {
+		of[userOf(&k.records[i])]++
+	}
+	for range n {
+		most := ""
+		for user, count := range of {
+			if count > of[most] {
+				most = user
+			}
+		}
+		of[most]--
+		drop[most]++
+	}
+	k.records = slices.DeleteFunc(k.records, func(r job.Record) bool {
+		user := userOf(&r)
+		if drop[user] == 0 {
+			return false
+		}
+		drop[user]--
+		return true
+	})
+}
+
+// userOf returns the user whose job a record is about, or root.
+func userOf(r *job.Record) string {
+	switch {
+	case r.Run != nil:
+		return r.Run.User
+	case r.Backfill != nil:
+		return r.Backfill.User
+	}
+	return cmp.Or(r.User, budget.Root)
 }
 
 func (k *backlog) put(o pendingOutput) {

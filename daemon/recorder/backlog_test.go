@@ -3,6 +3,7 @@ package recorder
 import (
 	"database/sql"
 	"errors"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -115,6 +116,34 @@ func TestBacklogIsBounded(t *testing.T) {
 	}
 	if err := k.Err(); err == nil {
 		t.Error("records are lost without a word")
+	}
+}
+
+// A user with many records loses the own oldest ones, and not those of other users: without the records of a run
+// the next daemon would start it again.
+func TestRecordsOfOthersStayInTheBacklog(t *testing.T) {
+	var k backlog
+	record := func(user, detail string) job.Record {
+		return job.Record{Detail: detail, Run: &job.Run{User: user}}
+	}
+	k.add(store.Batch{Records: []job.Record{record("root", "1"), {Detail: "2"}, {Detail: "3", User: "bob"}, {Detail: "4", Backfill: &job.Backfill{User: "bob"}}}})
+	for n := range 3 {
+		flood := make([]job.Record, maxUnwritten)
+		for i := range flood {
+			flood[i] = record("ann", fmt.Sprint(n, " ", i))
+		}
+		k.add(store.Batch{Records: flood})
+	}
+	if n := len(k.records); n != maxUnwritten || k.lost != 2*maxUnwritten+4 {
+		t.Fatalf("%d records wait and %d are lost, want %d and %d", n, k.lost, maxUnwritten, 2*maxUnwritten+4)
+	}
+	for i, want := range []string{"1", "2", "3", "4", "2 4"} {
+		if got := k.records[i].Detail; got != want {
+			t.Errorf("record %d is %q, want %q: the oldest ones of ann are lost", i, got, want)
+		}
+	}
+	if got, want := k.records[maxUnwritten-1].Detail, fmt.Sprint("2 ", maxUnwritten-1); got != want {
+		t.Errorf("the last record is %q, want the newest, %q", got, want)
 	}
 }
 
