@@ -18,3 +18,11 @@ func (b *Bucket) Has(now time.Time, rate, size float64) bool {
 
 // Spend removes tokens. If there are fewer, the bucket is empty until the rest is paid, too.
 func (b *Bucket) Spend(tokens int) { b.spent += float64(tokens) }
+
+// Reserve removes tokens in any case, and returns how long the caller must wait until the bucket has
+// received them. Callers that wait do not overtake each other.
+func (b *Bucket) Reserve(now time.Time, tokens int, rate, size float64) time.Duration {
+	b.Has(now, rate, size)
+	b.Spend(tokens)
+	return time.Duration(max(0, b.spent-size) / rate * float64(time.Second))
+}

@@ -140,6 +140,50 @@ func TestSilentConnectionsDelayNobody(t *testing.T) {
 	})
 }
 
+// Requests of a user are answered only so fast, also if they are cheap or wrong: reading those of many connections
+// took all processors, so that jobs of all users started up to a second late.
+func TestRequestsOfAUserAreAnsweredSlowly(t *testing.T) {
+	w := annsWorld(t)
+	path := w.serve()
+	openDirs(t, path)
+	took := func(uid, n int, request string) (d time.Duration) {
+		as(t, uid, func() {
+			c := connect(t, path)
+			begun := time.Now()
+			go io.WriteString(c, strings.Repeat(request, n))
+			answers := bufio.NewReader(c)
+			for i := range n {
+				response, err := http.ReadResponse(answers, nil)
+				if err != nil {
+					t.Fatalf("answer %d: %v", i, err)
+				}
+				io.Copy(io.Discard, response.Body)
+			}
+			d = time.Since(begun)
+		})
+		return d
+	}
+	get := func(target string) string { return "GET " + target + " HTTP/1.1\r\nHost: x\r\n\r\n" }
+	const least = 800 * time.Millisecond
+	for what, test := range map[string]struct {
+		n       int
+		request string
+	}{
+		"cheap requests":        {1200, get("/v1/health")},
+		"requests without path": {1200, get("/nothing")},
+		"long bodies":           {6, post("/v1/emit", `{"env":[`+strings.Repeat(`"",`, 60_000)+`""]}`)},
+		"long queries":          {40, get("/v1/health?" + strings.Repeat("&a", 15_000))},
+		"many headers":          {12, "GET /v1/health HTTP/1.1\r\nHost: x\r\n" + strings.Repeat("a: b\r\n", 100) + "\r\n"},
+	} {
+		if d := took(bobUID, test.n, test.request); d < least {
+			t.Errorf("%d %s took %v, want more than %v", test.n, what, d, least)
+		}
+	}
+	if d := took(annUID, 10, get("/v1/health")); d > least {
+		t.Errorf("ten requests of another user took %v", d)
+	}
+}
+
 // Connections of uids that belong to no user take the places of one user only: one user can have thousands of
 // such uids.
 func TestConnectionsOfUnnamedUIDsDelayNobody(t *testing.T) {

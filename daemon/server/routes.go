@@ -105,7 +105,10 @@ func (s *Server) routes() []route {
 func (s *Server) register() {
 	for _, r := range s.routes() {
 		s.mux.HandleFunc(r.method+" "+r.path, func(w http.ResponseWriter, q *http.Request) {
-			c := s.newCall(w, q)
+			c, err := s.pacedCall(w, q)
+			if err != nil {
+				return // the caller has disconnected
+			}
 			c.Audited(func(acts []job.Action) { s.daemon.Audit(q.Context(), acts) })
 			defer c.End()
 			if err := s.answer(q.Context(), c, r); err != nil {
@@ -120,7 +123,11 @@ func (s *Server) register() {
 		})
 	}
 	s.mux.HandleFunc("/", func(w http.ResponseWriter, q *http.Request) {
-		s.newCall(w, q).Fail(&api.Error{
+		c, err := s.pacedCall(w, q)
+		if err != nil {
+			return
+		}
+		c.Fail(&api.Error{
 			Kind: api.Usage,
 			What: "cannot " + q.Method + " " + q.URL.Path + ": there is no such request",
 			Why:  "this daemon has version 1 of the interface; a newer program may use more",
@@ -147,6 +154,16 @@ func (s *Server) answer(ctx context.Context, c *call.Call, r route) error {
 		return nil // the caller has disconnected
 	}
 	return r.handle(ctx, c)
+}
+
+// pacedCall returns the call of a request when it can be answered.
+func (s *Server) pacedCall(w http.ResponseWriter, r *http.Request) (*call.Call, error) {
+	c := s.newCall(w, r)
+	waited, err := s.pace.Wait(c)
+	if waited {
+		c = s.newCall(w, r) // with the newest view
+	}
+	return c, err
 }
 
 // newCall returns the call of a request. The role of its user is that of this moment.

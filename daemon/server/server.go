@@ -121,6 +121,7 @@ type Server struct {
 	queries *call.Queries
 	writes  *call.Queries // changes of saved state: a run must not wait until its user has read a long list
 	texts   *call.Queries // requests for the text of a crontab: crontab -l must not wait for that either
+	pace    call.Requests
 	mux     *http.ServeMux
 	active  sync.WaitGroup // handlers
 
