@@ -35,12 +35,16 @@ const ownSign = " \n"
 // fcntl. It is held until the file is closed. Closing any descriptor of the file releases fcntl's
 // lock, so no other function in this process may open it. relieves reports whether another cron had
 // the lock last.
+//
+// Users cannot open the file: a lock that one of them holds would keep the daemon from starting. Other crons
+// leave it open to them.
 func Lock(root string) (lock *os.File, relieves bool, err error) {
 	path := filepath.Join(root, PIDFile)
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o644)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, false, fmt.Errorf("open lock of all crons: %w", err)
 	}
+	_ = f.Chmod(0o600) // fails if the file belongs to another user, who runs this cron then
 	if err := filelock.Lock(f, func() error { return lockBoth(f) }); err != nil {
 		other := lockHolder(f)
 		f.Close()

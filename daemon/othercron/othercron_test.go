@@ -53,6 +53,25 @@ func TestLockHostKeepsAnotherCronOut(t *testing.T) {
 	}
 }
 
+// TestLockIsClosedToUsers: a user who can open the file can lock it as well, and keep the daemon from starting.
+func TestLockIsClosedToUsers(t *testing.T) {
+	for _, before := range []string{"", "4711\n"} {
+		root := hostRoot(t)
+		path := filepath.Join(root, PIDFile)
+		if before != "" { // of another cron
+			filetest.Write(t, path, before, 0o644)
+		}
+		lock, _, err := Lock(root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer lock.Close()
+		if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 {
+			t.Errorf("after %q: mode %v, %v; want 0600", before, info.Mode(), err)
+		}
+	}
+}
+
 // TestLockHostWaitsForTheLastChildOfADeadDaemon: a daemon that is killed just when it forks leaves
 // its lock to the new process until that executes its program.
 func TestLockHostWaitsForTheLastChildOfADeadDaemon(t *testing.T) {
