@@ -42,14 +42,23 @@ func Listen(path string) (net.Listener, error) {
 	return l, nil
 }
 
+// lockPatience is more than another daemon needs to make its socket.
+const lockPatience = 2 * time.Second
+
 // lockDir keeps two daemons that start together from each taking the other's
-// new socket for a stale one.
+// new socket for a stale one. Every user can lock the directory, too, and must not
+// keep the daemon from starting, so it does not wait for long.
 func lockDir(dir string) (unlock func(), err error) {
 	f, err := os.Open(dir)
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+	take := func() error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }
+	err = take()
+	for end := time.Now().Add(lockPatience); errors.Is(err, syscall.EWOULDBLOCK) && time.Now().Before(end); err = take() {
+		time.Sleep(5 * time.Millisecond)
+	}
+	if err != nil && !errors.Is(err, syscall.EWOULDBLOCK) {
 		f.Close()
 		return nil, fmt.Errorf("lock %s: %w", dir, err)
 	}

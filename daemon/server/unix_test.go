@@ -117,3 +117,32 @@ func TestSocketOfOneAccountRefusesOthers(t *testing.T) {
 		t.Errorf("Status as the owner: %v", err)
 	}
 }
+
+// TestListenWaitsForNoUser: every user can lock the directory of the socket.
+func TestListenWaitsForNoUser(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	openDirs(t, path)
+	var held *os.File
+	as(t, bobUID, func() {
+		var err error
+		if held, err = os.Open(filepath.Dir(path)); err != nil {
+			t.Error(err)
+			return
+		}
+		if err := syscall.Flock(int(held.Fd()), syscall.LOCK_EX); err != nil {
+			t.Error(err)
+		}
+	})
+	defer held.Close()
+	listening := make(chan error, 1)
+	go func() {
+		l, err := Listen(path)
+		if err == nil {
+			l.Close()
+		}
+		listening <- err
+	}()
+	if err := await(t, "the control socket", listening); err != nil {
+		t.Error(err)
+	}
+}
