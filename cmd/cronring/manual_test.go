@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -94,6 +95,9 @@ func checkCommandLine(t *testing.T, where string, words []string, complete bool)
 		return
 	}
 	cmd, rest, err := tree(t).Find(words[1:])
+	if err == nil && !cmd.HasParent() && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") && rest[0] != "X" && rest[0] != "help" {
+		err = fmt.Errorf("no command %s", rest[0])
+	}
 	if err == nil {
 		err = cmd.ParseFlags(rest)
 	}

@@ -50,7 +50,7 @@ func accessLines(x *api.Access) []string {
 	if x.Role == "admin" {
 		lines = append(lines, "may change all crontabs, reload, and see the whole audit log")
 	} else {
-		lines = append(lines, "may change only the own crontab")
+		lines = append(lines, "may change only their own crontab")
 	}
 	if j := x.Job; j != nil {
 		lines = append(lines, fmt.Sprintf("%s, as %s: may see it: %s; may operate it: %s (%s)", j.Job, j.User, yesNo(j.Sees), yesNo(j.Operates), j.Why))
