@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"log/slog"
 	"slices"
 	"testing"
 	"time"
@@ -70,6 +71,24 @@ func TestBackfill(t *testing.T) {
 	ask.To = "tomorrow"
 	if _, err := client.Backfill(t.Context(), ask); kindOf(err) != api.Usage {
 		t.Errorf("no time: %v, want a complaint", err)
+	}
+}
+
+// TestBackfillUntilNow ends a backfill after the last decision of the daemon.
+func TestBackfillUntilNow(t *testing.T) {
+	w := newWorld(t, "#@ name=report\n0 * * * * ann report\n")
+	w.To("2026-11-20T01:30:00Z")
+	s := New(Options{
+		Backend: w, Store: w, Now: func() time.Time { return w.Now().Add(time.Minute) },
+		SelfUID: selfUID, Account: users.Name, Log: slog.New(slog.DiscardHandler),
+	})
+	client := api.Dial(w.serveServer(s))
+	defer client.Close()
+	for _, to := range []string{"2026-11-20", "2026-11-20T01:31"} {
+		b, err := client.Backfill(t.Context(), api.BackfillRequest{Ref: "report", From: "2026-11-20", To: to, Reprocess: job.ReprocessAll, DryRun: true})
+		if err != nil || b.Plan.Count != 2 {
+			t.Errorf("until %s: got %+v, %v, want 2 occurrences", to, b.Plan, err)
+		}
 	}
 }
 

@@ -51,22 +51,30 @@ func Parse(text string, now time.Time, loc *time.Location) (time.Time, error) {
 // DayWords are days that people name by where they are from today.
 var DayWords = map[string]int{"yesterday": -1, "today": 0, "tomorrow": 1}
 
-// parseDay reads "02:30", "today 02:30", "yesterday", and so on.
+// parseDay reads "02:30", "02:30:10", "today 02:30", "yesterday", and so on.
 func parseDay(text string, now time.Time) (time.Time, error) {
 	day, clock, _ := strings.Cut(text, " ")
 	shift, named := DayWords[day]
 	if !named {
 		clock = text
 	}
-	hour, minute := 0, 0
+	hour, minute, second := 0, 0, 0
 	if clock != "" || !named {
-		t, err := time.Parse("15:04", clock)
+		t, err := ParseClock(clock)
 		if err != nil {
 			return time.Time{}, errTime
 		}
-		hour, minute = t.Hour(), t.Minute()
+		hour, minute, second = t.Clock()
 	}
-	return time.Date(now.Year(), now.Month(), now.Day()+shift, hour, minute, 0, 0, now.Location()), nil
+	return time.Date(now.Year(), now.Month(), now.Day()+shift, hour, minute, second, 0, now.Location()), nil
+}
+
+// ParseClock reads a time of day: "02:30" or "02:30:10".
+func ParseClock(text string) (time.Time, error) {
+	if t, err := time.Parse("15:04:05", text); err == nil {
+		return t, nil
+	}
+	return time.Parse("15:04", text)
 }
 
 // ParseFuture reads a time of what will happen: "2h" is in two hours.
@@ -80,7 +88,7 @@ func ParseFuture(text string, now time.Time, loc *time.Location) (time.Time, err
 // ParseEnd reads the end of what begins at start, or now if start is earlier: "06:00" is the next
 // 06:00 after that. Other forms are those of ParseFuture.
 func ParseEnd(text string, start, now time.Time, loc *time.Location) (time.Time, error) {
-	if _, err := time.Parse("15:04", text); err != nil {
+	if _, err := ParseClock(text); err != nil {
 		return ParseFuture(text, now, loc)
 	}
 	if start.Before(now) {

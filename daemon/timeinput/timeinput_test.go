@@ -17,7 +17,9 @@ func TestParseWhen(t *testing.T) {
 		{"2026-07-08 02:30", "2026-07-08T02:30:00+02:00"},
 		{"2026-07-08", "2026-07-08T00:00:00+02:00"},
 		{"02:30", "2026-11-20T02:30:00+01:00"},
+		{"02:30:10", "2026-11-20T02:30:10+01:00"},
 		{"yesterday 02:30", "2026-11-19T02:30:00+01:00"},
+		{"yesterday 02:30:10", "2026-11-19T02:30:10+01:00"},
 		{"yesterday", "2026-11-19T00:00:00+01:00"},
 		{"tomorrow 9:00", "2026-11-21T09:00:00+01:00"},
 		{"now", "2026-11-20T18:02:11+01:00"},
@@ -29,7 +31,7 @@ func TestParseWhen(t *testing.T) {
 			t.Errorf("parse %q: got %v, %v, want %v", tc.text, got, err, want)
 		}
 	}
-	for _, text := range []string{"", " ", "-", "-2", "+h", "25:00", "yesterday noon", "2026-13-01", "someday"} {
+	for _, text := range []string{"", " ", "-", "-2", "+h", "25:00", "02:30:60", "yesterday noon", "2026-13-01", "someday"} {
 		if got, err := Parse(text, now, berlin); err == nil {
 			t.Errorf("parse %q: got %v, want an error", text, got)
 		}
@@ -72,6 +74,7 @@ func TestParseEnd(t *testing.T) {
 		want  string
 	}{
 		{"06:00", night, "2026-10-25T06:00:00+01:00"},
+		{"06:00:30", night, "2026-10-25T06:00:30+01:00"},
 		{"23:00", night, "2026-10-24T23:00:00+02:00"},
 		{"22:00", night, "2026-10-25T22:00:00+01:00"},
 		{"06:00", time.Time{}, "2026-10-24T06:00:00+02:00"},

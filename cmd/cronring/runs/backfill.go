@@ -227,13 +227,19 @@ func backfillAt(text string, now time.Time) (from, to string, err error) {
 	}
 	day, clock, _ := strings.Cut(text, " ")
 	_, named := timeinput.DayWords[day]
-	_, notClock := time.Parse("15:04", text)
+	_, notClock := timeinput.ParseClock(text)
 	switch {
 	case text == "now" || text[0] == '-' || text[0] == '+':
 		minute := now.Add(t.Sub(wall)).UTC().Truncate(time.Minute)
-		return minute.Format(time.RFC3339), minute.Add(time.Minute - 1).Format(time.RFC3339Nano), nil
+		end := minute.Add(time.Minute - 1)
+		if minute.Before(now) && end.After(now) {
+			end = now.UTC() // the rest of this minute is the future
+		}
+		return minute.Format(time.RFC3339), end.Format(time.RFC3339Nano), nil
 	case named && clock == "":
 		text = t.Format(time.DateOnly)
+	case (named || notClock == nil) && strings.Count(text, ":") == 2:
+		text = t.Format("2006-01-02T15:04:05")
 	case named || notClock == nil:
 		text = t.Format("2006-01-02T15:04")
 	}
@@ -265,8 +271,8 @@ func printPlan(a *cli.App, b api.Backfill, loc *time.Location, out *cli.Output) 
 		return a.PrintJSON(b)
 	}
 	runs := b.Plan.Count - b.Plan.LeftOut
-	a.Printf("%s: %d occurrences, %d would run, %d are left out by --reprocess=%s\n",
-		display.Text(string(b.Job)), b.Plan.Count, runs, b.Plan.LeftOut, display.Text(string(b.Reprocess)))
+	a.Printf("%s: %s, %d would run, %d left out by --reprocess=%s\n",
+		display.Text(string(b.Job)), display.Count(b.Plan.Count, "occurrence"), runs, b.Plan.LeftOut, display.Text(string(b.Reprocess)))
 	for _, at := range b.Plan.First {
 		a.Printf("  %s\n", at.In(loc).Format(cli.LongTime))
 	}

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/option"
@@ -20,9 +21,9 @@ import (
 )
 
 // PlanBackfill returns what a backfill would do now, with the first few of its
-// occurrences, or why it would be refused.
-func (v *View) PlanBackfill(request job.Backfill, ran map[int64]job.Verdict, few int) (backfill.Plan, error) {
-	return backfill.PlanOf(v.jobs, v.now.Wall, request, ran, few)
+// occurrences, or why it would be refused. The view can be older than now.
+func (v *View) PlanBackfill(request job.Backfill, now time.Time, ran map[int64]job.Verdict, few int) (backfill.Plan, error) {
+	return backfill.PlanOf(v.jobs, now, request, ran, few)
 }
 
 // Backfills returns the active backfills, oldest first.

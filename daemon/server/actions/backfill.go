@@ -42,7 +42,7 @@ func (s *Actor) Backfill(ctx context.Context, c *call.Call) error {
 	if err != nil {
 		return fmt.Errorf("read history: %w", err)
 	}
-	plan, err := c.View.PlanBackfill(b, ran, planned)
+	plan, err := c.View.PlanBackfill(b, c.Now, ran, planned)
 	if refusal, ok := errors.AsType[*effect.Refusal](err); ok {
 		return refused("backfill", string(b.Job), refusal)
 	}
