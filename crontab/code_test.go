@@ -20,7 +20,7 @@ import (
 // that is made must be listed with its severity.
 func TestEachCodeIsListedAndMade(t *testing.T) {
 	texts := []string{
-		"A=" + strings.Repeat("x", crontab.MaxSetting) + "\n=b\nRANDOM_DELAY=x\nTZ=UTC\nPATH=$PATH\nA=b # c\nUSER=x\nSHELL=sh\n",
+		"A=" + strings.Repeat("x", crontab.MaxSetting) + "\n=b\nRANDOM_DELAY=x\nTZ=UTC\nPATH=$PATH\nA=b # c\nUSER=x\nSHELL=sh\nMAILTO=a, b\n",
 		"0 1 * * * a \\\n0 1 * * * date +%F\n0 1 * * * a #@ overlap=skip\n0 1 * * * " + strings.Repeat("x", crontab.MaxCommand+1) + "\n0 1 * * * \x00\n",
 		"0 1 * * *" + strings.Repeat(" ", 70_000) + "a\n",
 		"\ufeff0 1 * * * a\r\n",

@@ -98,7 +98,7 @@ func readAssignment(line string, at int) (a assignment, ok bool) {
 	if length < 0 {
 		return a, false
 	}
-	a.value, a.quoted = line[at+1:at+1+length], true
+	a.value, a.quoted, a.valueAt = line[at+1:at+1+length], true, at+1
 	return a, lex.SkipBlanks(line, at+length+2) == len(line)
 }
 

@@ -123,6 +123,11 @@ func TestLineClaims(t *testing.T) {
 		{"LOGNAME", "LOGNAME=evil\n", "", "B226"},
 		{"USER", "USER=evil\n", "", "B226"},
 		{"SHELL", "SHELL=bash\n", "", "B227"},
+		{"MAILTO", "MAILTO=ann@example.org,bob\nMAILTO=\nMAILTO=\"\"\n", "", ""},
+		{"blank in MAILTO", "MAILTO=ann, bob\n", "", "B229"},
+		{"name in MAILTO", "MAILTO=Ann <ann@example.org>\n", "", "B229"},
+		{"flag in MAILTO", "MAILTO=-t\n", "", "B229"},
+		{"MAILFROM", "MAILFROM=Ann <ann@example.org>\n", "", "B229"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.claim, func(t *testing.T) {

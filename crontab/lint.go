@@ -122,8 +122,29 @@ func (p *parser) lintSetting(a assignment) {
 		p.Report(a.nameAt, len(a.name), "B226", "cron sets "+a.name+" to the user: this has no effect", "delete the line")
 	case a.name == "SHELL" && !strings.HasPrefix(a.value, "/"):
 		p.Report(a.valueAt, max(1, len(a.value)), "B227", "SHELL must be an absolute path", "write `SHELL=/bin/"+strings.Trim(path.Base(cmp.Or(a.value, "sh")), "/.")+"`")
+	case a.name == "MAILTO":
+		p.lintAddress(a, "no mail is sent")
+	case a.name == "MAILFROM":
+		p.lintAddress(a, "MAILFROM is ignored")
 	}
 	p.lintValue(a)
+}
+
+// lintAddress warns about addresses that cron does not use. effect is what it does instead.
+func (p *parser) lintAddress(a assignment, effect string) {
+	at := InvalidAddress(a.value, p.config.Family)
+	if at < 0 || p.config.Family == RHEL && strings.Contains(a.value, "$") { // cronie expands variables there
+		return
+	}
+	fix := "write only letters, digits and @!:%-.,_+, with a letter or digit first"
+	if spaceless := strings.ReplaceAll(a.value, " ", ""); strings.Contains(spaceless, ",") && InvalidAddress(spaceless, p.config.Family) < 0 {
+		fix = "write `" + a.name + "=" + spaceless + "`"
+	}
+	character := diagnostic.Quote(a.value[at : at+1])
+	if a.value[at] == ' ' {
+		character = "a blank"
+	}
+	p.Report(a.valueAt+at, 1, "B229", character+" is not allowed here in an address: "+effect, fix)
 }
 
 func (p *parser) lintValue(a assignment) {

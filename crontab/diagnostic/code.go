@@ -104,6 +104,7 @@ var codes = map[Code]kind{
 	"B226": {Warning, "an assignment that cron overrides"},
 	"B227": {Warning, "SHELL is not a path"},
 	"B228": {Warning, "the command is a comment: nothing runs"},
+	"B229": {Warning, "an address that cron does not accept: no mail is sent to it"},
 
 	"B301":    {Error, "no newline at the end of the file"},
 	"B302":    {Warning, "lines end with CR LF"},

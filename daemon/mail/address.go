@@ -58,31 +58,10 @@ func (a *addresses) safe(name, address string) bool {
 	return false
 }
 
-// longestAddress keeps each address on one header line that no mail transfer
-// agent breaks.
-const longestAddress = 900
-
 // plain reports whether text has only characters that the family allows in a header and on a
-// command line: a letter or a digit first, then also a few others. Parts between commas must be
-// short, so that no mail agent breaks them into header lines.
+// command line.
 func plain(text string, family crontab.Family) bool {
-	others := "@!:%-.,_+=/"
-	if family == crontab.RHEL {
-		others = "@!:%-.,_+"
-	}
-	for i := range len(text) {
-		c := text[i]
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-		if !letter && (i == 0 || strings.IndexByte(others, c) < 0) {
-			return false
-		}
-	}
-	for address := range strings.SplitSeq(text, ",") {
-		if len(address) > longestAddress {
-			return false
-		}
-	}
-	return text != ""
+	return text != "" && crontab.InvalidAddress(text, family) < 0
 }
 
 // expand puts the daemon's environment into ${NAME} and $NAME, as cronie does
