@@ -80,6 +80,11 @@ func explainText(text string, f *explainFlags, loc *time.Location, from time.Tim
 	if s != nil {
 		return api.NewExplanation(text, s, zone, diagnostics, from), nil
 	}
+	if len(diagnostics) == 1 && diagnostics[0].Code == "B014" && len(strings.Fields(text)) == 1 { // @reboot alone
+		file, _ := f.Parse(cli.Source{Name: "-", Text: text + " root true\n"}, loc)
+		e := &file.Entries[0]
+		return api.NewExplanation(e.Spec(), e.Schedule, e.Zone(), nil, from), nil
+	}
 	file, lineDiagnostics := f.Parse(cli.Source{Name: "-", Text: text + "\n"}, loc)
 	if len(file.Entries) == 0 {
 		if len(lineDiagnostics) > 0 {
