@@ -85,6 +85,9 @@ func next(a *cli.App, cmd *cobra.Command, args []string, f *nextFlags) error {
 	}
 	loc := a.Location()
 	now := cmp.Or(f.from, a.Now())
+	if !f.until.IsZero() && !now.Before(f.until) {
+		return cli.UsageError("list coming runs", "--until is not after --from, which is now by default", "")
+	}
 	what, single := cli.Single(args)
 	var c coming
 	var err error
