@@ -53,13 +53,15 @@ func (ed *Editor) placeOf(ctx context.Context, c *call.Call, file, user string) 
 		if err := ed.checkUsers(); err != nil {
 			return place{}, err
 		}
-		return ed.owner(ctx, c, name)
 	}
-	if !c.Peer.Admin {
+	if !c.Peer.Admin && (!isUsers || file != "" && name != c.Peer.Name) {
 		return place{}, &api.Error{
 			Kind: api.NotAllowed, What: "cannot touch " + display.Quote(file) + ": it is not your own crontab",
 			Why: "you are " + c.Peer.String(), Fix: "ask as root: sudo cronring ...",
 		}
+	}
+	if isUsers {
+		return ed.owner(ctx, c, name)
 	}
 	path, err := ed.known(file)
 	return place{path: path}, err

@@ -78,6 +78,8 @@ func TestCrontabRefuses(t *testing.T) {
 		{"own table, by its path", annUID, api.CrontabFileRequest{File: filepath.Join(h.places.Users, "ann"), Text: []byte("0 5 * * * true\n")}, ""},
 		{"own table", annUID, api.CrontabFileRequest{Text: []byte("0 6 * * * true\n")}, ""},
 		{"another's table, by its path", bobUID, api.CrontabFileRequest{File: filepath.Join(h.places.Users, "ann"), Gone: true}, api.NotAllowed},
+		{"without an account, a system crontab", noneUID, api.CrontabFileRequest{File: broken, Text: []byte("# x\n")}, api.NotAllowed},
+		{"without an account, another's table", noneUID, api.CrontabFileRequest{File: filepath.Join(h.places.Users, "ann"), Gone: true}, api.NotAllowed},
 		{"without an account", noneUID, api.CrontabFileRequest{Text: []byte("0 6 * * * true\n")}, api.NotAllowed},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -85,6 +87,9 @@ func TestCrontabRefuses(t *testing.T) {
 			var got api.Kind
 			if e != nil {
 				got = e.Kind
+			}
+			if e != nil && strings.Contains(e.What, " -u") {
+				t.Errorf("got %v about a flag of crontab(1)", e)
 			}
 			if got != tc.want {
 				t.Errorf("got %q (%v), want %q", got, e, tc.want)
