@@ -33,6 +33,12 @@ func TestRevisionsCommand(t *testing.T) {
 			t.Errorf("cronring %s: %d, %q, %q; want %d, %q, %q", args, code, stdout, stderr, want.Code, want.Out, want.Err)
 		}
 	}
+	for _, undo := range []struct{ revision, want string }{{"2", "restored "}, {"5", "nothing changed: "}} {
+		stdout, stderr, code := Called(t, "", "undo", undo.revision, "--socket", h.Socket)
+		if code != 0 || !strings.HasPrefix(stdout, undo.want) {
+			t.Errorf("cronring undo %s: %d, %q, %q; want %q", undo.revision, code, stdout, stderr, undo.want)
+		}
+	}
 }
 
 func TestRevisionTextIsCleaned(t *testing.T) {

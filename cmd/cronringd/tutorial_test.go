@@ -27,6 +27,7 @@ var tutorialShows = map[string]string{
 	"cronring why slow":                `slow at`,
 	"cronring show backup":             `30 2 \* \* \*`,
 	"cronring undo list":               `(?m)^2\t.*my\.crontab`,
+	"cronring undo 1":                  `^restored my\.crontab`,
 	"cronring next greet --until +10m": `every minute\n 1  `,
 	"cronring help retry=":             `further attempts after a failure`,
 }

@@ -63,7 +63,11 @@ func printUndone(a *cli.App, done api.Installed) {
 	if done.Gone {
 		what = fmt.Sprintf("removed %s, as before", display.Text(done.File))
 	}
-	if done.Before != 0 {
+	switch {
+	case done.Before == 0:
+	case done.Before == done.Restored:
+		what = fmt.Sprintf("nothing changed: %s has the text of revision %d already", display.Text(done.File), done.Restored)
+	default:
 		what += fmt.Sprintf("; undo: cronring undo %d", done.Before)
 	}
 	a.Printf("%s\n", what)

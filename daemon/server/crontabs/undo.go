@@ -117,12 +117,6 @@ func (ed *Editor) restore(ctx context.Context, c *call.Call, p place, target rev
 	if target.Gone && old.missing && p.user {
 		return nothingAt(p)
 	}
-	if err == nil && target.Gone == old.missing && string(target.Text) == old.body {
-		return &api.Error{
-			Kind: api.Conflict, What: fmt.Sprintf("cannot undo to revision %d: %s has this text already", target.ID, p.quoted()),
-			Fix: "cronring undo list",
-		}
-	}
 	if target.Gone {
 		file, _ = crontab.Parse(p.path, old.body, config)
 	}
