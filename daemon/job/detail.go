@@ -54,7 +54,14 @@ func because(text, reason string) string {
 // Details of pauses that the daemon begins or ends.
 
 func DetailPauseEnd(end time.Time) string { return "the pause was until " + end.Format(time.RFC3339) }
-func DetailBreaker(n int) string          { return fmt.Sprintf("breaker=, %d failures in a row", n) }
+func DetailBreaker(n int) string          { return "breaker=, " + failures(n) }
+
+func failures(n int) string {
+	if n == 1 {
+		return "1 failure"
+	}
+	return fmt.Sprintf("%d failures in a row", n)
+}
 
 func DetailFailedForGood(id RunID, how string) string {
 	return fmt.Sprintf("run %d failed for good: %s", id, how)
@@ -120,7 +127,7 @@ func DetailRuleUntil(rule string, t time.Time) string { return rule + ", " + Det
 func DetailRuleAndRun(rule, state string) string      { return rule + "; " + state }
 
 func DetailBreakerUntil(t time.Time, bad int) string {
-	return fmt.Sprintf("%s, after %d failures in a row", DetailUntil(t), bad)
+	return DetailUntil(t) + ", after " + failures(bad)
 }
 
 func DetailSucceeded(due time.Time) string {

@@ -167,6 +167,12 @@ var whyStories = []struct {
 		w.Step(event.Pause{Job: "j", Hold: job.Hold{By: "bob", Reason: "moving house"}})
 		w.To("2026-11-20T02:10:00Z")
 	}, ""},
+	{"enabled: broken", "#@ name=j breaker=1/2d\n0 2 * * * ann run\n", func(w *world) {
+		w.To("2026-11-20T02:10:00Z")
+		w.Start(1)
+		w.End(1, 1)
+		w.To("2026-11-21T02:10:00Z")
+	}, ""},
 	{"enabled: paused, to come", "#@ name=j\n0 2 * * * ann run\n", func(w *world) {
 		w.Step(event.Pause{Job: "j", Hold: job.Hold{By: "bob", Until: instant(w.t, "2026-11-22T00:00:00Z")}})
 	}, "2026-11-21T02:00:00Z"},

@@ -14,7 +14,7 @@ import (
 func (ev *evidence) remedies(cross job.Step) []api.Remedy {
 	switch cross {
 	case "":
-		return ev.afterRun()
+		return append(ev.afterRun(), ev.again()...)
 	case job.StepEntry:
 		return []api.Remedy{ev.lint(), ev.command("see when it is due", "next")}
 	case job.StepEnabled:
@@ -91,6 +91,11 @@ func (ev *evidence) enable() []api.Remedy {
 		return []api.Remedy{{What: "see the blackouts of the host", Command: "cronring config show"}}
 	case ev.decided && ev.reason() == job.OutsideHours:
 		return []api.Remedy{ev.command("see when it is due", "next"), ev.command("run it anyway", "run --force")}
+	case ev.hold != nil && ev.decided && ev.reason() == job.Broken:
+		return []api.Remedy{
+			{What: "see the output of the last failure", Command: "cronring logs " + display.Quote(string(ev.job.ID)+"@failed")},
+			ev.command("reset the breaker", "resume"),
+		}
 	case ev.hold != nil:
 		return []api.Remedy{ev.command("end the pause", "resume")}
 	case ev.barred == job.NoUser:
@@ -131,4 +136,16 @@ func (ev *evidence) afterRun() []api.Remedy {
 		return []api.Remedy{{What: "watch it", Command: "cronring logs -f " + r.ID.String()}}
 	}
 	return []api.Remedy{{What: "see its output", Command: "cronring logs " + r.ID.String()}}
+}
+
+// again runs a failed run once more if no attempt of it follows.
+func (ev *evidence) again() []api.Remedy {
+	r := ev.run
+	if r != nil && ev.last != nil {
+		r = ev.last
+	}
+	if r == nil || r.State != job.RunEnded || !r.Failed() || r.Verdict == job.VerdictRetry || ev.isElsewhere() {
+		return nil
+	}
+	return []api.Remedy{{What: "run it again", Command: "cronring retry " + r.ID.String()}}
 }

@@ -1,6 +1,7 @@
 package why
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/cronring/cronring/daemon/api"
@@ -21,12 +22,18 @@ func (s *Why) remedy(w *screen.World, r api.Remedy) []screen.Effect {
 	name := display.Quote(string(s.answer.Job))
 	about, option, _ := strings.Cut(rest, " ")
 	key, value, isOption := strings.Cut(option, "=")
+	run, err := strconv.ParseInt(rest, 10, 64)
+	isNumber := err == nil
 	switch {
 	case program == "${EDITOR:-vi}":
 		return []screen.Effect{screen.Press{Action: keys.Edit, Subject: subject}}
 	case program != "cronring":
 	case verb == "logs" && s.answer.Run != nil && strings.HasSuffix(rest, s.answer.Run.ID.String()):
 		return []screen.Effect{screen.Press{Action: keys.ShowOutput, Subject: subject}}
+	case verb == "logs" && rest == display.Quote(string(s.answer.Job)+"@failed"):
+		return []screen.Effect{screen.Press{Action: keys.ShowOutput, Subject: screen.Subject{Jobs: []job.ID{s.answer.Job}}}}
+	case verb == "retry" && isNumber:
+		return []screen.Effect{screen.Press{Action: keys.Retry, Subject: screen.Subject{Jobs: []job.ID{s.answer.Job}, Run: job.RunID(run)}}}
 	case verb == "run" && rest == "--force "+name:
 		return []screen.Effect{change.ForceRun(s.answer.Job)}
 	case about != name:
