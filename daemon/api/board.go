@@ -48,7 +48,7 @@ type Row struct {
 	Live      int           // runs that live, waiting ones too
 	LastRun   job.RunID     // the newest ended run; 0: none
 	Last      time.Time     // its start, or its end if it could not start
-	Took      time.Duration // from its start to its end
+	Took      time.Duration // from its start to its end; 0: unknown
 	Ending    string        // how it failed: "exit 1"; empty if it succeeded
 	Streak    int           // occurrences in a row that failed
 	HeldUntil time.Time     // zero: not held, or without an end
@@ -79,6 +79,9 @@ func NewRow(s *job.Status) Row {
 		r.LastRun, r.Last = l.ID, l.Ended.UTC()
 		if !l.Started.IsZero() {
 			r.Last, r.Took = l.Started.UTC(), l.Ended.Sub(l.Started)
+			if r.Took == 0 && !l.OnlyStarted() {
+				r.Took = 1 // 0 is a run without a known length
+			}
 		}
 		if l.Failed() {
 			r.Ending = job.OneLine(l.Ending())

@@ -33,6 +33,14 @@ func TestRowOfAStatus(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
+	ended := job.Run{ID: 1, Started: at, Ended: at, State: job.RunEnded}
+	if onlyStarted := NewRow(&job.Status{Last: &ended}); onlyStarted.Took != 0 {
+		t.Errorf("a run with an unknown end: got %+v, want no length", onlyStarted)
+	}
+	ended.Outcome = job.Outcome{Kind: job.Exited}
+	if short := NewRow(&job.Status{Last: &ended}); short.Took <= 0 {
+		t.Errorf("a run that ended at once: got %+v, want a length", short)
+	}
 	notStarted := NewRow(&job.Status{Last: &job.Run{ID: 1, Ended: at}})
 	if want := (Row{LastRun: 1, Last: at}); notStarted != want {
 		t.Errorf("a run that could not start: got %+v, want %+v", notStarted, want)
