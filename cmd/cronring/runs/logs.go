@@ -184,7 +184,14 @@ func printOutput(ctx context.Context, a *cli.App, client *api.Client, ref string
 			return last, err
 		}
 	}
-	return last, errors.Join(p.printUntil(time.Time{}), p.close())
+	err = errors.Join(p.printUntil(time.Time{}), p.close())
+	if err == nil && !f.follow && !f.raw && f.out.Value == cli.FormText && len(p.cleaners) == 0 {
+		if strings.Trim(ref, "0123456789") == "" {
+			ref = "run " + ref
+		}
+		p.Infof("%s has no output", display.Text(ref))
+	}
+	return last, err
 }
 
 // outputPrinter prints the chunks of one run. Each stream has its own cleaner,
