@@ -104,8 +104,9 @@ func wallFact(z *timetable.Zone, at time.Time) string {
 		return fact
 	}
 	wall := at.In(z.Location())
+	day := timetable.DayOf(at, z.Location())
 	for _, c := range changesOn(z, at) {
-		if c.After > c.Before {
+		if c.After > c.Before && timetable.DayOf(c.At, z.Location()) == day {
 			from, to := c.At.In(time.FixedZone("", c.Before)).Format("15:04"), c.At.Format("15:04")
 			return fmt.Sprintf("clocks went forward from %s to %s in %s that day; fixed times between run at %s", from, to, z, to)
 		}
@@ -130,7 +131,7 @@ func repeatFact(z *timetable.Zone, at time.Time) string {
 	return ""
 }
 
-// changesOn returns the changes of offset on the civil day of an instant.
+// changesOn returns the changes of offset on the civil day of an instant, and shortly before and after it.
 func changesOn(z *timetable.Zone, at time.Time) []timetable.Change {
 	y, m, d := at.In(z.Location()).Date()
 	day := time.Date(y, m, d, 0, 0, 0, 0, z.Location())

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/store"
@@ -37,4 +38,32 @@ func TestRemediesOfARunThatWaitsForAClaim(t *testing.T) {
 	if diff := cmp.Diff(want, ev.remedies(r.Reason.Step())); diff != "" {
 		t.Errorf("remedies (-want +got):\n%s", diff)
 	}
+}
+
+// Clocks that go forward in the next night, or went forward in the night before, do not affect a day.
+func TestClockFactOnTheDaysAroundAChange(t *testing.T) {
+	berlin, beirut := load(t, "Europe/Berlin"), load(t, "Asia/Beirut")
+	for _, tc := range []struct {
+		zone *time.Location
+		at   time.Time
+		want string
+	}{
+		{berlin, time.Date(2027, 3, 27, 2, 30, 0, 0, berlin), "02:30 exists once in Europe/Berlin that day"},
+		{berlin, time.Date(2027, 3, 28, 3, 0, 0, 0, berlin), "clocks went forward from 02:00 to 03:00 in Europe/Berlin that day; fixed times between run at 03:00"},
+		{berlin, time.Date(2027, 3, 29, 2, 30, 0, 0, berlin), "02:30 exists once in Europe/Berlin that day"},
+		{beirut, time.Date(2026, 3, 28, 23, 0, 0, 0, beirut), "23:00 exists once in Asia/Beirut that day"},
+		{beirut, time.Date(2026, 3, 29, 1, 0, 0, 0, beirut), "clocks went forward from 00:00 to 01:00 in Asia/Beirut that day; fixed times between run at 01:00"},
+	} {
+		if got := wallFact(timetable.NewZone(tc.zone), tc.at); got != tc.want {
+			t.Errorf("%s: got %q, want %q", tc.at, got, tc.want)
+		}
+	}
+}
+
+func load(t *testing.T, zone string) *time.Location {
+	loc, err := time.LoadLocation(zone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loc
 }
