@@ -90,7 +90,21 @@ func (c *check) hours() Decision {
 			}
 		}
 	}
+	if c.merges(opens) {
+		return skip(job.Superseded, job.DetailLate(c.Now.Sub(c.Due)))
+	}
 	return c.holdUntil(opens, job.WaitsOnHours, against)
+}
+
+// merges reports whether the schedule has an occurrence at the time at which the hours of a
+// caught-up occurrence begin. Except with catchup=all, only that one runs.
+func (c *check) merges(opens time.Time) bool {
+	if c.Run != nil || c.Trigger != job.TriggerCatchup || c.Options.Catchup == option.CatchupAll {
+		return false
+	}
+	s := c.Jobs.Entry(c.Slot).Schedule
+	hours, wait := timetable.HoursOf(s)
+	return hours != nil && wait && agenda.Next(s, c.Now).Equal(opens)
 }
 
 // opens returns when the hours of the occurrence begin, and the name of the rule that prevents
