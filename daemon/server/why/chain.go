@@ -152,6 +152,9 @@ func (ev *evidence) because() string {
 	case ev.record.Detail != "" && ev.reason() == ev.record.Reason:
 		fact += ": " + display.Clause(ev.record.Detail)
 	}
+	if late := ev.record.At.Sub(ev.at); ev.run == nil && ev.reason() == job.OutsideHours && late > ev.entry.Options().Grace {
+		fact += fmt.Sprintf("; it was noticed only at %s, %s", ev.stamp(ev.record.At), lateness(late))
+	}
 	return fact
 }
 

@@ -67,3 +67,22 @@ func load(t *testing.T, zone string) *time.Location {
 	}
 	return loc
 }
+
+// An occurrence that was due within its hours, and was noticed outside of them, is explained by both.
+func TestFactOfAnOccurrenceThatWasNoticedOutsideOfItsHours(t *testing.T) {
+	file, _ := crontab.Parse("jobs", "CRON_TZ=UTC\n#@ name=night window=01:00-03:00\n30 2 * * * true\n", crontab.Config{Zone: time.LoadLocation})
+	due := time.Date(2027, 3, 27, 2, 30, 0, 0, time.UTC)
+	for _, tc := range []struct {
+		noticed time.Time
+		want    string
+	}{
+		{due.Add(6 * time.Hour), "; it was noticed only at Sat 27 Mar 2027 08:30:00 UTC, 6h after its time"},
+		{due, ""},
+	} {
+		ev := &evidence{entry: &file.Entries[0], at: due, decided: true, record: job.Record{At: tc.noticed, Reason: job.OutsideHours, Detail: "window=01:00-03:00"}}
+		want := "it must not start at this time, because of window=, blackout= or a blackout of the host: window=01:00-03:00" + tc.want
+		if got := ev.crossFact(ev.crossed()); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
