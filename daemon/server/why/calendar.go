@@ -43,7 +43,11 @@ func mismatch(e *crontab.Entry, at time.Time) string {
 	}
 	if !isOccurrence(base, at.Truncate(time.Minute)) {
 		if fact := repeatFact(e.Zone(), at); fact != "" {
-			return fact + ", and a fixed time is run in the first pass only"
+			pass := "first"
+			if strings.HasSuffix(fact, "first pass") { // with dst=second
+				pass = "second"
+			}
+			return fact + ", and a fixed time is run in the " + pass + " pass only"
 		}
 		return "the fields match the wall clock, but not this instant"
 	}

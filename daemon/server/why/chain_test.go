@@ -86,3 +86,18 @@ func TestFactOfAnOccurrenceThatWasNoticedOutsideOfItsHours(t *testing.T) {
 		}
 	}
 }
+
+// With dst=second, the first of two times is the one that does not run.
+func TestMismatchInAnHourThatComesTwice(t *testing.T) {
+	file, _ := crontab.Parse("jobs", "CRON_TZ=Europe/Berlin\n30 2 * * * true\n#@ dst=second\n30 2 * * * true\n", crontab.Config{Zone: time.LoadLocation})
+	first := time.Date(2027, 10, 31, 0, 30, 0, 0, time.UTC)
+	for i, want := range []string{
+		"02:30 came twice in Europe/Berlin that day, this is the second pass, and a fixed time is run in the first pass only",
+		"02:30 came twice in Europe/Berlin that day, this is the first pass, and a fixed time is run in the second pass only",
+	} {
+		at := first.Add(time.Duration(1-i) * time.Hour)
+		if got := mismatch(&file.Entries[i], at); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
