@@ -38,6 +38,39 @@ func TestParseWhen(t *testing.T) {
 	}
 }
 
+// A time that the clocks skip is the end of the gap, and one that they show twice the first of both: at
+// these times cron runs an entry with a fixed time of day.
+func TestParseLocalTimesAroundAChange(t *testing.T) {
+	for _, tc := range []struct{ zone, text, want string }{
+		{"Europe/Berlin", "2027-03-28 01:59", "2027-03-28T01:59:00+01:00"},
+		{"Europe/Berlin", "2027-03-28 02:30", "2027-03-28T03:00:00+02:00"},
+		{"Europe/Berlin", "2027-03-28 03:00", "2027-03-28T03:00:00+02:00"},
+		{"Europe/Berlin", "2026-10-25 01:59", "2026-10-25T01:59:00+02:00"},
+		{"Europe/Berlin", "2026-10-25 02:30", "2026-10-25T02:30:00+02:00"},
+		{"Europe/Berlin", "2026-10-25 03:00", "2026-10-25T03:00:00+01:00"},
+		{"America/New_York", "2026-03-08 02:30", "2026-03-08T03:00:00-04:00"},
+		{"America/New_York", "2026-11-01 01:30", "2026-11-01T01:30:00-04:00"},
+		{"America/New_York", "2026-11-01 02:00", "2026-11-01T02:00:00-05:00"},
+		{"Australia/Lord_Howe", "2027-04-04 01:45", "2027-04-04T01:45:00+11:00"},
+		{"Asia/Beirut", "2026-03-29", "2026-03-29T01:00:00+03:00"},
+		{"UTC", "2027-03-28 02:30", "2027-03-28T02:30:00Z"},
+	} {
+		loc, err := time.LoadLocation(tc.zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Parse(tc.text, time.Now(), loc)
+		if want, _ := time.Parse(time.RFC3339, tc.want); err != nil || !got.Equal(want) {
+			t.Errorf("parse %q in %s: got %v, %v, want %v", tc.text, tc.zone, got, err, want)
+		}
+	}
+	berlin, _ := time.LoadLocation("Europe/Berlin")
+	got, err := Parse("02:30", time.Date(2027, 3, 28, 9, 0, 0, 0, berlin), berlin)
+	if want := time.Date(2027, 3, 28, 3, 0, 0, 0, berlin); err != nil || !got.Equal(want) {
+		t.Errorf("parse 02:30: got %v, %v, want %v", got, err, want)
+	}
+}
+
 // Durations without a sign are read in the direction of the flag.
 func TestParsePastAndFuture(t *testing.T) {
 	now := time.Date(2026, 3, 8, 12, 0, 0, 0, time.UTC)

@@ -15,6 +15,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
 	"github.com/cronring/cronring/daemon/store"
+	"github.com/cronring/cronring/daemon/timeinput"
 )
 
 // planned is the maximum number of occurrences in a plan, and backfillRows of backfills in one
@@ -111,16 +112,16 @@ func parseSpan(text string, loc *time.Location) (first, last time.Time, ok bool)
 	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
 		return t, t, true
 	}
-	if t, err := time.ParseInLocation(time.DateOnly, text, loc); err == nil {
+	if t, err := timeinput.ParseLocal(time.DateOnly, text, loc); err == nil {
 		return t, time.Date(t.Year(), t.Month(), t.Day()+1, 0, 0, 0, 0, loc).Add(-1), true
 	}
 	for _, form := range []string{"2006-01-02T15:04", "2006-01-02 15:04"} {
-		if t, err := time.ParseInLocation(form, text, loc); err == nil {
+		if t, err := timeinput.ParseLocal(form, text, loc); err == nil {
 			return t, t.Add(time.Minute - 1), true
 		}
 	}
 	for _, form := range []string{"2006-01-02T15:04:05", "2006-01-02 15:04:05"} {
-		if t, err := time.ParseInLocation(form, text, loc); err == nil {
+		if t, err := timeinput.ParseLocal(form, text, loc); err == nil {
 			return t, t, true
 		}
 	}

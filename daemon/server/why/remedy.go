@@ -8,6 +8,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/timeinput"
 )
 
 // remedies returns what can be done about it.
@@ -60,7 +61,7 @@ func (ev *evidence) missed() []api.Remedy {
 	const minute = "2006-01-02T15:04"
 	loc := ev.entry.Zone().Location()
 	at := ev.at.In(loc).Format(minute)
-	if t, err := time.ParseInLocation(minute, at, loc); err != nil || !t.Equal(ev.at) { // it has seconds, or the clock shows it twice
+	if t, err := timeinput.ParseLocal(minute, at, loc); err != nil || !t.Equal(ev.at) { // it has seconds, or the clock shows it twice
 		at = ev.at.In(loc).Format(time.RFC3339)
 	}
 	return []api.Remedy{{What: "run the missed one now", Command: "cronring backfill " + display.Quote(string(ev.job.ID)) + " --at " + at}}
