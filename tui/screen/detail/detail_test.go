@@ -114,6 +114,27 @@ func TestDetailKeepsItsJobInAnEmptyHistory(t *testing.T) {
 	}
 }
 
+// The filter is visible while it is typed, and after that, also if the job never ran.
+func TestDetailShowsTheFilterOfAnEmptyHistory(t *testing.T) {
+	w := screentest.NewWorld(t)
+	s, d := New("tmp-clean"), screentest.NewDaemon()
+	c := canvas.New(80, 22)
+	screentest.Show(t, s, c.View(), w, d, keys.NextPane, keys.Filter)
+	for _, k := range []screen.Key{{Name: "q", Text: "q"}, {Name: "enter"}} {
+		s.Type(w, k)
+		c.Clear()
+		s.Draw(c.View(), w)
+		if want := "runs of tmp-clean: all  /q"; !strings.Contains(c.Text(), want) {
+			t.Errorf("after %s: got\n%s\nwant %q", k.Name, c.Text(), want)
+		}
+	}
+	s.Act(w, keys.Back)
+	c.Clear()
+	if s.Draw(c.View(), w); !strings.Contains(c.Text(), "never run") {
+		t.Errorf("after esc: got\n%s\nwant the notice", c.Text())
+	}
+}
+
 // If a run ends while the newest run is shown, the screen keeps showing the newest run.
 func TestDetailStaysAtTheNewestRun(t *testing.T) {
 	w := screentest.NewWorld(t)

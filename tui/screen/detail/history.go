@@ -13,7 +13,8 @@ import (
 // drawHistory draws the strips, the runs, and the last days by hour where there is room for them, on the
 // right or below.
 func (s *Detail) drawHistory(v canvas.View, w *screen.World, row *api.Row) {
-	if row.LastRun == 0 && row.Live == 0 && s.runs.Source.Len() == 0 && s.runs.IsAll() {
+	filtered := s.runs.Typing() || s.runs.Filter() != "" // the list shows what is typed
+	if row.LastRun == 0 && row.Live == 0 && s.runs.Source.Len() == 0 && s.runs.IsAll() && !filtered {
 		notice := []string{string(row.Job) + ": " + jobinfo.Situation(w, row, s.file.Past)}
 		if w.IsOfCron(row) {
 			notice = append(notice, screen.CronKeeps)
