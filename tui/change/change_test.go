@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
@@ -105,5 +106,52 @@ func TestWhySetsAnOptionAndTakesItBack(t *testing.T) {
 	}
 	if _, err := do.Undo.Call(t.Context(), d); err != nil || !slices.Contains(d.Asked, "undo") || !slices.Contains(do.Undo.Command, "31") {
 		t.Errorf("taking it back asks for %v as %v, %v; want revision 31", d.Asked, do.Undo.Command, err)
+	}
+}
+
+// A question about a run shows what is known of that run, not of another run of its job.
+func TestStopShowsTheRunThatItStops(t *testing.T) {
+	w := screentest.NewWorld(t)
+	row := screentest.Rows()[0]
+	row.Live, row.Began = 1, screentest.Now.Add(-5*time.Second)
+	w.Board.Apply(api.BoardUpdate{Rows: []api.Row{row}})
+	live := job.Run{ID: 7, Job: row.Job, State: job.RunRunning, PID: 70, Started: screentest.Now.Add(-time.Minute)}
+	ended := job.Run{ID: 3, Job: row.Job, State: job.RunEnded, PID: 30, Outcome: job.Outcome{Kind: job.Exited}}
+	d := &screentest.Daemon{OnOneRun: func(ref string) (job.Run, error) {
+		if ref == "3" {
+			return ended, nil
+		}
+		return live, nil
+	}}
+	for run, want := range map[job.RunID]string{
+		3: "run 3 of etl-orders has ended: ok",
+		7: "pid 70: run 7 of etl-orders, running for 1m00s",
+	} {
+		do := Stop(w, screen.Subject{Jobs: []job.ID{row.Job}, Run: run})
+		got, err := do.Learn(t.Context(), d)
+		if question := "Stop run " + run.String() + "?"; err != nil || do.Question != question || !slices.Equal(got, []string{want}) {
+			t.Errorf("got %q, %q, %v, want %q, %q", do.Question, got, err, question, want)
+		}
+	}
+}
+
+// An action on marked runs is about these runs, not about other runs of their jobs.
+func TestMarkedRunsAreStoppedAndRetried(t *testing.T) {
+	w, d := screentest.NewWorld(t), &screentest.Daemon{}
+	about := screen.Subject{Jobs: []job.ID{"etl-orders"}, Marked: true, Runs: []job.RunID{4213, 4210}}
+	stop, retry := Stop(w, about), Retry(w, about)
+	if stop.Question != "Stop 2 runs?" || retry.Question != "Run 2 runs again, for the same occurrence?" {
+		t.Errorf("the questions are %q and %q, want them about 2 runs", stop.Question, retry.Question)
+	}
+	for _, do := range []screen.Do{stop, retry} {
+		if do.Class != screen.Removes || do.Count != 2 {
+			t.Errorf("%s: got class %d with count %d, want the count typed, 2", do.Question, do.Class, do.Count)
+		}
+		if _, err := do.Call(t.Context(), d); err != nil {
+			t.Error(err)
+		}
+	}
+	if want := []string{"stop 4213 4210", "retry 4213 4210"}; !slices.Equal(d.Asked, want) {
+		t.Errorf("the daemon was asked for %q, want %q", d.Asked, want)
 	}
 }

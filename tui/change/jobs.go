@@ -100,33 +100,62 @@ func Stop(w *screen.World, about screen.Subject) screen.Do {
 		Class: screen.Kills, Question: "Stop " + screen.JobsText(about) + "?", Command: Command("stop", about),
 		Detail: []string{"TERM is sent to all its processes, and KILL to the remaining ones after 10 s, or stop-grace= if the entry sets it."},
 	}
-	if about.Run != 0 && !about.Marked {
-		number := fmt.Sprint(about.Run)
-		request.Refs = []string{number}
-		d.Question, d.Command = "Stop run "+number+"?", []string{"cronring", "stop", number}
+	if runs := runsOf(about); len(runs) > 0 {
+		request.Refs = runs
+		d.Question, d.Command = "Stop "+runsText(runs)+"?", append([]string{"cronring", "stop"}, runs...)
+	} else if rows := w.Rows(about); len(rows) == 1 && !rows[0].Began.IsZero() {
+		d.Question += "  it has been running for " + display.Brief(w.Now.Sub(rows[0].Began).Truncate(time.Second))
 	}
-	if rows := w.Rows(about); len(rows) == 1 && !rows[0].Began.IsZero() {
-		d.Question += fmt.Sprintf("  it has been running for %s", display.Brief(w.Now.Sub(rows[0].Began).Truncate(time.Second)))
-	}
-	d.Learn = living(about)
+	d.Learn = living(about, w.Now)
 	d.Call = func(ctx context.Context, daemon screen.Daemon) (string, error) {
 		runs, err := daemon.Stop(ctx, request)
 		return runsMessage("stopping", runs), err
 	}
-	return Guard(w, about, d)
+	return guardRuns(w, about, d)
+}
+
+// guardRuns is Guard for an action that applies to the marked runs, not to their jobs.
+func guardRuns(w *screen.World, about screen.Subject, d screen.Do) screen.Do {
+	d = Guard(w, about, d)
+	if n := len(about.Runs); n > 1 && d.Class != screen.Protected || n > 0 && d.Class == screen.Removes {
+		d.Class, d.Count = screen.Removes, n
+	}
+	return d
+}
+
+// runsOf returns the numbers of the runs that a subject is about. It returns none if the subject is about
+// jobs.
+func runsOf(about screen.Subject) (numbers []string) {
+	for _, r := range about.Runs {
+		numbers = append(numbers, r.String())
+	}
+	if len(numbers) == 0 && about.Run != 0 && !about.Marked {
+		numbers = []string{about.Run.String()}
+	}
+	return numbers
+}
+
+// runsText returns the number of the only run, or the number of runs.
+func runsText(numbers []string) string {
+	if len(numbers) == 1 {
+		return "run " + numbers[0]
+	}
+	return fmt.Sprintf("%d runs", len(numbers))
 }
 
 // living names the processes of what is about to be stopped.
-func living(about screen.Subject) func(context.Context, screen.Daemon) ([]string, error) {
+func living(about screen.Subject, now time.Time) func(context.Context, screen.Daemon) ([]string, error) {
 	const some = 5
 	return func(ctx context.Context, d screen.Daemon) ([]string, error) {
 		var runs []job.Run
-		if about.Run != 0 && !about.Marked {
-			r, err := d.OneRun(ctx, fmt.Sprint(about.Run))
-			if err != nil {
-				return nil, err
+		if numbers := runsOf(about); len(numbers) > 0 {
+			for _, n := range numbers[:min(len(numbers), some+1)] {
+				r, err := d.OneRun(ctx, n)
+				if err != nil {
+					return nil, err
+				}
+				runs = append(runs, r)
 			}
-			runs = []job.Run{r}
 		} else {
 			found, err := d.History(ctx, api.Filter{Refs: screen.Refs(about), Live: true, Limit: some + 1})
 			if err != nil {
@@ -136,7 +165,7 @@ func living(about screen.Subject) func(context.Context, screen.Daemon) ([]string
 		}
 		var lines []string
 		for _, r := range runs[:min(len(runs), some)] {
-			lines = append(lines, processText(&r))
+			lines = append(lines, processText(&r, now))
 		}
 		if len(runs) > some {
 			lines = append(lines, "and more")
@@ -145,24 +174,27 @@ func living(about screen.Subject) func(context.Context, screen.Daemon) ([]string
 	}
 }
 
-// processText is a run that lives, by its process if it has one.
-func processText(r *job.Run) string {
-	if r.PID == 0 {
+// processText describes a run that is about to be stopped, by its process if it has one.
+func processText(r *job.Run, now time.Time) string {
+	switch {
+	case !r.State.Live():
+		return fmt.Sprintf("run %d of %s has ended: %s", r.ID, r.Job, r.ResultOrState())
+	case r.PID == 0:
 		return fmt.Sprintf("run %d of %s: no process yet, it is %s", r.ID, r.Job, r.ResultOrState())
 	}
 	text := fmt.Sprintf("pid %d: run %d of %s", r.PID, r.ID, r.Job)
 	if r.User != "" {
 		text += " as " + r.User
 	}
-	return text
+	return text + ", running for " + display.Brief(now.Sub(r.Started).Truncate(time.Second))
 }
 
 // Retry runs an occurrence again: that of a run which is over, of a job that of
 // its newest run which failed.
 func Retry(w *screen.World, about screen.Subject) screen.Do {
 	request, again := api.RetryRequest{Refs: screen.Refs(about)}, "the last failure of "+screen.JobsText(about)
-	if about.Run != 0 && !about.Marked {
-		request.Refs, again = []string{fmt.Sprint(about.Run)}, fmt.Sprintf("run %d", about.Run)
+	if runs := runsOf(about); len(runs) > 0 {
+		request.Refs, again = runs, runsText(runs)
 	}
 	do := screen.Do{
 		Class: screen.Effects, Question: "Run " + again + " again, for the same occurrence?",
@@ -170,7 +202,7 @@ func Retry(w *screen.World, about screen.Subject) screen.Do {
 		Command: append([]string{"cronring", "retry"}, request.Refs...),
 	}
 	start(&do, func(ctx context.Context, d screen.Daemon) ([]job.Run, error) { return d.Retry(ctx, request) })
-	return Guard(w, about, do)
+	return guardRuns(w, about, do)
 }
 
 // Paused reports whether all jobs of a subject are paused.

@@ -82,11 +82,12 @@ func KeyNamed(name string) Key {
 
 // Subject is the selection that an action applies to.
 type Subject struct {
-	Jobs    []job.ID  // the marked jobs, or the job under the cursor
-	Marked  bool      // Jobs are marked, be it one
-	Run     job.RunID // 0: the newest of the job
-	Against job.RunID // to compare the output of Run with; 0: none
-	At      time.Time // an occurrence; zero: none
+	Jobs    []job.ID    // the marked jobs, or the job under the cursor
+	Marked  bool        // Jobs are marked, be it one
+	Run     job.RunID   // 0: the newest of the job
+	Runs    []job.RunID // the marked runs; none: only jobs are marked
+	Against job.RunID   // to compare the output of Run with; 0: none
+	At      time.Time   // an occurrence; zero: none
 	File    string
 	Line    int
 	Hosts   []string // the marked hosts; none: all

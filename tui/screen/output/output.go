@@ -432,6 +432,8 @@ func (s *Output) Refuses(_ *screen.World, a keys.Action) string {
 		return "this is a comparison; = goes back to the output"
 	case (a == keys.NextMatch || a == keys.PrevMatch || a == keys.Matching) && s.shown().needle == "":
 		return "search for something first, with /"
+	case a == keys.Stop && s.known && !s.run.State.Live():
+		return "the run has ended"
 	case a == keys.ShowOutput:
 		return "this is it"
 	case a == keys.Diff && len(s.log.lines) == 0 && s.against == nil:

@@ -285,8 +285,10 @@ func TestOutputOfALiveRunFollows(t *testing.T) {
 	if n := o.log.last(); n != 1 {
 		t.Errorf("a line that is not finished shows as %d lines, want 1", n)
 	}
-	if why := o.Refuses(w, keys.Follow); why != "" {
-		t.Errorf("follow is refused while it runs: %s", why)
+	for _, a := range []keys.Action{keys.Follow, keys.Stop} {
+		if why := o.Refuses(w, a); why != "" {
+			t.Errorf("%s is refused while it runs: %s", a, why)
+		}
 	}
 	for _, e := range printed(failedRun()) {
 		o.Take(w, screen.Answer{Slot: slotOutput, Value: e})
@@ -296,8 +298,10 @@ func TestOutputOfALiveRunFollows(t *testing.T) {
 	if !o.done || o.run.Outcome.Code != 1 || last != "another attempt follows" {
 		t.Errorf("at the end: done %v, run %+v, last line %q", o.done, o.run, last)
 	}
-	if o.Refuses(w, keys.Follow) == "" {
-		t.Error("it has ended, and follow is not refused")
+	for _, a := range []keys.Action{keys.Follow, keys.Stop} {
+		if o.Refuses(w, a) == "" {
+			t.Errorf("it has ended, and %s is not refused", a)
+		}
 	}
 }
 

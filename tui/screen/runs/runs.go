@@ -234,10 +234,25 @@ func (s *Runs) Subject(*screen.World) screen.Subject {
 	if s.only != "" && len(subject.Jobs) == 0 {
 		subject.Jobs = []job.ID{s.only}
 	}
-	if r := s.Current(); r != nil && !subject.Marked {
+	if subject.Marked {
+		s.addMarked(&subject)
+	} else if r := s.Current(); r != nil {
 		subject.Run, subject.At = r.run.ID, r.run.Due
 	}
 	return subject
+}
+
+// addMarked adds the marked runs to a subject. If only one row is marked, the subject is that row.
+func (s *Runs) addMarked(subject *screen.Subject) {
+	chosen, _ := s.Chosen()
+	for _, k := range chosen {
+		if k.run != 0 {
+			subject.Runs = append(subject.Runs, k.run)
+		}
+		if i := s.rows.Place(k); len(chosen) == 1 && i >= 0 {
+			subject.Run, subject.At = k.run, s.rows.Row(i).run.Due
+		}
+	}
 }
 
 // pair returns the two marked runs, or nil.
@@ -263,15 +278,33 @@ func (s *Runs) pair() (newer, older *job.Run) {
 
 // Refuses returns why a key does nothing here.
 func (s *Runs) Refuses(w *screen.World, a keys.Action) string {
-	r := s.Current()
 	newer, _ := s.pair()
-	switch {
-	case a == keys.DiffRuns && newer == nil:
-		return "mark two runs first, with space"
-	case (a == keys.ShowOutput || a == keys.PageOutput || a == keys.Retry) && r != nil && r.missed != nil:
-		return "it was not run"
+	switch a {
+	case keys.DiffRuns:
+		if newer == nil {
+			return "mark two runs first, with space"
+		}
+	case keys.ShowOutput, keys.PageOutput, keys.Retry:
+		return s.refusesUnlessAll(func(r *runRow) bool { return r.missed == nil }, "was not run")
+	case keys.Stop:
+		return s.refusesUnlessAll(func(r *runRow) bool { return r.missed == nil && r.run.State.Live() }, "is not running")
 	}
 	return s.Table.Refuses(w, a)
+}
+
+// refusesUnlessAll returns why an action does not apply to what is chosen, or "" if it applies to each row.
+func (s *Runs) refusesUnlessAll(applies func(*runRow) bool, why string) string {
+	chosen, marked := s.Chosen()
+	for _, k := range chosen {
+		switch i := s.rows.Place(k); {
+		case i < 0 || applies(s.rows.Row(i)):
+		case marked:
+			return "a marked row " + why
+		default:
+			return "it " + why
+		}
+	}
+	return ""
 }
 
 // IsAll reports whether the list is of all runs, not only of failed ones or those of another preset.

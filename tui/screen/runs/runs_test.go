@@ -352,8 +352,8 @@ func TestRunsOfOneJob(t *testing.T) {
 		t.Errorf("got runs %v of etl-orders, want 4213 and 4210", got)
 	}
 	screentest.Act(t, s, w, d, keys.MarkAll)
-	if about := s.Subject(w); !about.Marked || !slices.Equal(about.Jobs, []job.ID{"etl-orders"}) || about.Run != 0 {
-		t.Errorf("with two marked runs the subject is %+v, want their one job", about)
+	if about := s.Subject(w); !about.Marked || !slices.Equal(about.Jobs, []job.ID{"etl-orders"}) || about.Run != 0 || !slices.Equal(about.Runs, []job.RunID{4213, 4210}) {
+		t.Errorf("with two marked runs the subject is %+v, want the runs and their one job", about)
 	}
 	if effects, _ := s.Act(w, keys.DiffRuns); s.Refuses(w, keys.DiffRuns) != "" || effects[0].(screen.Show).Subject.Run != 4213 || effects[0].(screen.Show).Subject.Against != 4210 {
 		t.Errorf("compare two marked runs: got %+v, want 4213 against 4210", effects)
@@ -361,6 +361,30 @@ func TestRunsOfOneJob(t *testing.T) {
 	screentest.Act(t, s, w, d, keys.Mark)
 	if s.Refuses(w, keys.DiffRuns) == "" {
 		t.Error("compare one marked run: it is not refused")
+	}
+	if about := s.Subject(w); about.Run != 4210 || !slices.Equal(about.Runs, []job.RunID{4210}) {
+		t.Errorf("with one marked run the subject is %+v, want run 4210", about)
+	}
+}
+
+// Only a run that has not ended can be stopped. Marks come before the cursor.
+func TestRunsRefuseToStopWhatHasEnded(t *testing.T) {
+	runs := pastRuns()
+	w, d := screentest.NewWorld(t), runsDaemon(&runs)
+	s := openRuns(t, w, d)
+	for _, want := range []string{"", "", "it is not running"} { // queued, running, ended
+		if got := s.Refuses(w, keys.Stop); got != want {
+			t.Errorf("stop run %d: got %q, want %q", s.Current().run.ID, got, want)
+		}
+		screentest.Act(t, s, w, d, keys.Down)
+	}
+	screentest.Act(t, s, w, d, keys.First, keys.Mark, keys.Mark)
+	if got := s.Refuses(w, keys.Stop); got != "" {
+		t.Errorf("stop two marked runs: got %q, want no refusal", got)
+	}
+	screentest.Act(t, s, w, d, keys.Mark, keys.First)
+	if got, want := s.Refuses(w, keys.Stop), "a marked row is not running"; got != want {
+		t.Errorf("stop marked runs of which one has ended: got %q, want %q", got, want)
 	}
 }
 
