@@ -151,8 +151,9 @@ func (q *question) draw(v canvas.View, s *Shell) {
 		v.Put(1, y, line, canvas.Style{Bold: y < question})
 	}
 	if wanted := q.wanted(); wanted != "" {
-		v.PutCut(1, last, v.Width()-20, "Type "+wanted+" to confirm: ", s.w.Glyphs.Ellipsis, canvas.Style{})
-		x := min(1+display.Width("Type "+wanted+" to confirm: "), v.Width()-23)
+		text, room := "Type "+wanted+" to confirm: ", v.Width()-20
+		v.PutCut(1, last, room, text, s.w.Glyphs.Ellipsis, canvas.Style{})
+		x := 1 + min(display.Width(text), room)
 		page.DrawInput(v, x, last, v.Width()-x-13, &q.typed, s.w)
 		page.DrawHints(v, v.Width()-len("esc cancel "), last, s.w, canvas.Style{}, "esc", "cancel")
 		return

@@ -144,3 +144,18 @@ func TestEveryKeyOfEverywhereDoesSomething(t *testing.T) {
 		}
 	}
 }
+
+// What is typed to confirm does not cover the text before it, also on a narrow screen.
+func TestConfirmationShowsWhatToType(t *testing.T) {
+	w := screentest.NewWorld(t)
+	s, front := shellOn(w)
+	front.about = screen.Subject{Jobs: []job.ID{"etl-orders", "certbot-renew"}, Marked: true}
+	typeKeys(s, "r")
+	for _, width := range []int{40, 41, 60, 80} {
+		c := canvas.New(width, 12)
+		s.Draw(c.View())
+		if want := "Type 2 to confirm: " + w.Glyphs.Caret; !strings.Contains(c.Text(), want) {
+			t.Errorf("%d columns: got\n%s\nwant %q", width, c.Text(), want)
+		}
+	}
+}
