@@ -379,7 +379,7 @@ func TestUndoOffersTheVersionBefore(t *testing.T) {
 	d.Asked = nil
 	late := typeKeys(s, "z")
 	carry(t, s, d, late)
-	if got := shown(s, 80, 24); !strings.Contains(got, "Put revision 31 of /etc/cron.d/etl back?") || !strings.Contains(got, "+1 -1 lines") || !strings.Contains(got, "of bob") {
+	if got := shown(s, 80, 24); !strings.Contains(got, "Put revision 31 of /etc/cron.d/etl back?") || !strings.Contains(got, "+1 -1 lines") || !strings.Contains(got, "Last changed by bob, Fri 20 Nov 17:02:11 CET.") {
 		t.Errorf("z does not offer revision 31:\n%s", got)
 	}
 	carry(t, s, d, typeKeys(s, "y"))

@@ -88,7 +88,7 @@ func (s *Shell) tookVersion(a screen.Answer) {
 	}
 	d.Detail = []string{change.CountChanges(change.DiffTexts(string(v.crontab.Text), string(v.old.Text)))}
 	if v.crontab.By != "" {
-		d.Detail = append(d.Detail, fmt.Sprintf("The last change is of %s, %s.", v.crontab.By, s.w.Past(v.crontab.Changed, "")))
+		d.Detail = append(d.Detail, fmt.Sprintf("Last changed by %s, %s.", v.crontab.By, s.w.Stamp(v.crontab.Changed, "")))
 	}
 	s.confirm(nil, d)
 }
