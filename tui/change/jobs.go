@@ -218,9 +218,15 @@ func Pause(w *screen.World, about screen.Subject, until time.Time, reason string
 	return Guard(w, about, stop)
 }
 
-// Resume ends the pauses of jobs. Its undo pauses them until they are resumed.
+// Resume ends the pauses of jobs. Its undo pauses them until the time at which all their pauses would have
+// ended, or until they are resumed.
 func Resume(w *screen.World, about screen.Subject) screen.Do {
-	stop, start := pauseDo(about, time.Time{}, ""), resumeDo(about)
+	var until time.Time
+	rows := w.Rows(about)
+	if len(rows) > 0 && !slices.ContainsFunc(rows, func(r api.Row) bool { return !r.HeldUntil.Equal(rows[0].HeldUntil) }) {
+		until = rows[0].HeldUntil
+	}
+	stop, start := pauseDo(about, until, ""), resumeDo(about)
 	start.Undo = &stop
 	return Guard(w, about, start)
 }
