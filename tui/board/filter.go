@@ -45,7 +45,7 @@ func (b *Board) meets(t *term) []bool {
 		meets[s] = c.state != gone && test(c)
 		some = some || meets[s]
 	}
-	if t.field == "" && !t.not && !some {
+	if t.similar = t.field == "" && !t.not && !some; t.similar {
 		for s := range meets { // nothing contains the text: what is like it?
 			c := &b.cells[s]
 			meets[s] = c.state != gone && find.Resembles(t.text, b.jobName(c))

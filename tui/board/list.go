@@ -102,6 +102,12 @@ func (l *List) short() bool {
 // with hold. It is false before all jobs have arrived, because the list still changes then.
 func (l *List) Stale() bool { return l.stale && l.whole }
 
+// Similar reports whether no job contains a text of the filter, so that the list contains jobs with a
+// similar name.
+func (l *List) Similar() bool {
+	return len(l.slots) > 0 && slices.ContainsFunc(l.terms, func(t term) bool { return t.similar })
+}
+
 // Len is the length of the list, At the job at a place of it.
 func (l *List) Len() int      { return len(l.slots) }
 func (l *List) At(i int) Slot { return l.slots[i] }

@@ -25,6 +25,7 @@ type term struct {
 	meets   []bool // jobs that expr matches, by slot; nil: they were not searched yet
 	version uint64 // of the texts that were searched
 	exact   bool   // expr distinguishes upper and lower case
+	similar bool   // no job contains text: those with a similar name were listed
 	states  []job.State
 	op      string // of a number: <, >, <= or >=
 	number  int64

@@ -198,7 +198,7 @@ func (s *Jobs) drawQuery(row canvas.View, w *screen.World) int {
 	if s.rows.List.Err() != nil {
 		return end // the rest of the line is for the error
 	}
-	if text := s.rows.PendingText(); text != "" {
+	if text := s.rows.NoteText(); text != "" {
 		part(text, canvas.Style{Role: canvas.Doubt}, "")
 	}
 	if row.Width() >= screen.WordFrom {
@@ -214,13 +214,15 @@ func (s *Jobs) drawQuery(row canvas.View, w *screen.World) int {
 	return end
 }
 
-// PendingText returns what the list waits for, or "".
-func (r *Rows) PendingText() string {
+// NoteText returns what the list waits for, that it contains jobs with similar names, or "".
+func (r *Rows) NoteText() string {
 	switch {
 	case r.List.Searching():
 		return "searching"
 	case r.List.Stale():
 		return "re-sort pending"
+	case r.List.Similar():
+		return "similar names"
 	}
 	return ""
 }

@@ -135,6 +135,19 @@ func TestJobsSortGoesThroughTheOrders(t *testing.T) {
 	}
 }
 
+// If no job contains the text of the filter, the screen says that the jobs only have similar names.
+func TestJobsFilterReportsSimilarNames(t *testing.T) {
+	s, w, _ := newJobs(t, 80, 24)
+	for filter, similar := range map[string]bool{"backup": false, "bakcup": true, "!bakcup": false, "job:backup": false} {
+		s.SetView(w, screen.View{Text: filter})
+		c := canvas.New(80, 22)
+		s.Draw(c.View(), w)
+		if got := c.Text(); !strings.Contains(got, "pg-backup") || strings.Contains(got, "similar names") != similar {
+			t.Errorf("filter %s: got\n%s\nwant pg-backup, and a note of similar names: %v", filter, got, similar)
+		}
+	}
+}
+
 func TestJobsFilterNarrowsWhileItIsTyped(t *testing.T) {
 	s, w, _ := newJobs(t, 80, 24)
 	s.Act(w, keys.Filter)

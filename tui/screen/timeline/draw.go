@@ -124,7 +124,7 @@ func (s *Timeline) countText(w *screen.World) string {
 	if n := s.table.Marks(); n > 0 {
 		parts = append(parts, page.Thousands(n)+" marked")
 	}
-	if text := s.rows.PendingText(); text != "" {
+	if text := s.rows.NoteText(); text != "" {
 		parts = append(parts, text)
 	}
 	if len(w.Query.States) > 0 {
