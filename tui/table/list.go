@@ -244,6 +244,9 @@ func (t *Table[K, R]) Unmark() {
 	clear(t.marks)
 }
 
+// Ranged reports whether a range is open. What is in it depends on the order of the items.
+func (t *Table[K, R]) Ranged() bool { return t.ranged }
+
 // Marked reports whether the item at a place is marked, or in the range.
 func (t *Table[K, R]) Marked(i int) bool {
 	if t.ranged && i >= min(t.from, t.at) && i <= max(t.from, t.at) {

@@ -64,13 +64,13 @@ func (s *Jobs) Open(w *screen.World) []screen.Effect {
 	return s.Refresh(w)
 }
 
-// Refresh follows the board. While the person moves, nothing moves under them.
+// Refresh follows the board. While the person moves or a range is open, nothing moves under them.
 func (s *Jobs) Refresh(w *screen.World) []screen.Effect {
 	if s.rows.Board != w.Board {
 		s.rows.Use(w.Board)
 	}
 	stale := s.rows.List.Stale()
-	s.rows.List.Refresh(w.Frozen())
+	s.rows.List.Refresh(w.Frozen() || s.table.Ranged())
 	if w.Board.Version() != s.settled || stale != s.rows.List.Stale() {
 		s.table.Settle()
 		s.settled = w.Board.Version()

@@ -370,6 +370,25 @@ func TestJobsDoNotReSortUnderTheCursor(t *testing.T) {
 	}
 }
 
+// While a range is open, it keeps its jobs, however long that takes.
+func TestJobsKeepTheJobsOfARange(t *testing.T) {
+	s, w, d := newJobs(t, 80, 24)
+	screentest.Act(t, s, w, d, keys.Range, keys.Down, keys.Down)
+	want := slices.Clone(s.Subject(w).Jobs)
+	row, _ := w.Board.Job(want[1])
+	row.State, row.Ending = job.StateOK, ""
+	w.Board.Apply(api.BoardUpdate{Rows: []api.Row{row}})
+	s.Refresh(w)
+	if got := s.Subject(w).Jobs; len(want) != 3 || !slices.Equal(got, want) || !s.rows.List.Stale() {
+		t.Errorf("with a range: got %v, stale %v, want %v and a pending sort", got, s.rows.List.Stale(), want)
+	}
+	screentest.Act(t, s, w, d, keys.Range)
+	s.Refresh(w)
+	if got := s.Subject(w).Jobs; len(got) != 3 || !slices.Contains(got, row.Job) || s.rows.List.Stale() {
+		t.Errorf("afterwards: got %v, stale %v, want the same jobs marked", got, s.rows.List.Stale())
+	}
+}
+
 // The daemon sends the worst jobs first, but not in the order of the screen.
 func TestJobsBeginAtTheFirst(t *testing.T) {
 	w := screentest.NewWorld(t)

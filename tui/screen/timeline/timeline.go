@@ -96,10 +96,10 @@ func (s *Timeline) list(w *screen.World) {
 	s.table.Settle()
 }
 
-// Refresh follows the board, and the time.
+// Refresh follows the board, and the time. While a range is open, the order stays.
 func (s *Timeline) Refresh(w *screen.World) []screen.Effect {
 	stale := s.rows.List.Stale()
-	s.rows.List.Refresh(w.Frozen())
+	s.rows.List.Refresh(w.Frozen() || s.table.Ranged())
 	if w.Board.Version() != s.settled || stale != s.rows.List.Stale() {
 		s.table.Settle()
 		s.settled = w.Board.Version()
