@@ -126,13 +126,18 @@ func (f *Finder) recent() []Candidate {
 	return found
 }
 
-// offered returns verbs with the selected jobs, or without a job if none is selected.
+// offered returns verbs with the selected jobs, or without a job if none is selected. Verbs that take one
+// job have the first of them.
 func (f *Finder) offered(fitting []Verb) []Candidate {
 	var found []Candidate
+	jobs, words := f.About.Jobs, screen.Refs(f.About)
 	for _, v := range fitting {
 		c := Candidate{Kind: KindVerb, Verb: v}
-		if v.About != NoJob && len(f.About.Jobs) > 0 {
-			c.Jobs, c.Words = f.About.Jobs[:1], []string{string(f.About.Jobs[0])}
+		switch {
+		case v.About == SomeJobs:
+			c.Jobs, c.Words = jobs, words
+		case v.About == OneJob && len(jobs) > 0:
+			c.Jobs, c.Words = jobs[:1], words[:1]
 		}
 		found = append(found, c)
 	}

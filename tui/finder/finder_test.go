@@ -2,6 +2,7 @@ package finder
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -70,6 +71,22 @@ func TestFinderOffers(t *testing.T) {
 		if first := strings.Join(got[:min(n, len(got))], ", "); first != tc.want {
 			t.Errorf("%q: got %q, want %q first", tc.typed, got[:min(6, len(got))], tc.want)
 		}
+	}
+}
+
+// A verb is offered with all marked jobs if it takes several, else with the first of them.
+func TestFinderOffersMarkedJobs(t *testing.T) {
+	f := newFinder(t)
+	f.About = screen.Subject{Jobs: []job.ID{"pg-backup", "etl-orders"}, Marked: true}
+	for typed, want := range map[string]string{"pause": "pause pg-backup etl-orders", "why": "why pg-backup", "files": "files"} {
+		c := f.Find(typed)[0]
+		if c.Kind != KindVerb || c.Text() != want || c.Verb.About == SomeJobs && !slices.Equal(c.Subject().Jobs, f.About.Jobs) {
+			t.Errorf("%s: got %s about %v, want %s", typed, c.Text(), c.Subject().Jobs, want)
+		}
+	}
+	f.About = screen.Subject{}
+	if c := f.Find("pause")[0]; c.Text() != "pause" || !c.Incomplete() {
+		t.Errorf("without a job: got %s, want pause without its job", c.Text())
 	}
 }
 

@@ -196,8 +196,14 @@ func (s *Shell) command(words []string) {
 // maxRecent is the highest number of recent commands.
 const maxRecent = 50
 
+// longestRecent is the length of a command from which it is not remembered, because it is about many jobs.
+const longestRecent = 500
+
 // remember moves a command to the front of the recent commands.
 func (s *Shell) remember(text string) {
+	if len(text) >= longestRecent {
+		return
+	}
 	recent := slices.DeleteFunc(slices.Clone(s.recent), func(old string) bool { return old == text })
 	s.recent = slices.Insert(recent[:min(len(recent), maxRecent-1)], 0, text)
 	s.order(nil, screen.Remember{Commands: s.recent})
