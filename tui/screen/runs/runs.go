@@ -118,7 +118,7 @@ func (s *Runs) Take(w *screen.World, a screen.Answer) []screen.Effect {
 		all = all[:0]
 	}
 	s.known = true
-	newest := s.only != "" && s.Index() == 0
+	newest := s.only != "" && s.Index() == 0 && !s.Ranged()
 	if s.SetRows(merged(all, got.runs)); newest {
 		s.Move(keys.First) // a cursor on the newest run of a job stays on the newest one
 	}

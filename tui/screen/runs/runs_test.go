@@ -367,6 +367,22 @@ func TestRunsOfOneJob(t *testing.T) {
 	}
 }
 
+// A run that begins meanwhile does not enlarge a range that begins at the newest run.
+func TestRunsKeepARange(t *testing.T) {
+	runs := pastRuns()
+	w, d := screentest.NewWorld(t), runsDaemon(&runs)
+	s := Of("etl-orders")
+	screentest.Settle(t, s, w, d, s.Open(w))
+	screentest.Act(t, s, w, d, keys.Range)
+	begun := runs[3]
+	begun.ID, begun.Started, begun.State = 4218, screentest.Now, job.RunRunning
+	runs = append([]job.Run{begun}, runs...)
+	screentest.Settle(t, s, w, d, s.Open(w))
+	if got := s.Subject(w).Runs; s.rows.Len() != 3 || !slices.Equal(got, []job.RunID{4213}) {
+		t.Errorf("got runs %v in a range of run 4213", got)
+	}
+}
+
 // Only a run that has not ended can be stopped. Marks come before the cursor.
 func TestRunsRefuseToStopWhatHasEnded(t *testing.T) {
 	runs := pastRuns()
