@@ -145,6 +145,22 @@ func TestEveryKeyOfEverywhereDoesSomething(t *testing.T) {
 	}
 }
 
+// The menu of a pause shows all its choices, also on a narrow screen.
+func TestPauseMenuShowsEveryChoice(t *testing.T) {
+	w := screentest.NewWorld(t)
+	s, _ := shellOn(w)
+	typeKeys(s, "p")
+	for _, width := range []int{40, 60, 80} {
+		c := canvas.New(width, 12)
+		s.Draw(c.View())
+		for _, want := range []string{"enter until resumed", "8 8h", "t tomorrow 08:00", "o other", "esc cancel"} {
+			if !strings.Contains(c.Text(), want) {
+				t.Errorf("%d columns: got\n%s\nwant %q", width, c.Text(), want)
+			}
+		}
+	}
+}
+
 // What is typed to confirm does not cover the text before it, also on a narrow screen.
 func TestConfirmationShowsWhatToType(t *testing.T) {
 	w := screentest.NewWorld(t)

@@ -73,22 +73,37 @@ func (m *pauseMenu) until(s *Shell, text string) {
 	}
 }
 
-func (m *pauseMenu) height(_ *Shell, _, room int) int { return min(3, room) }
+func (m *pauseMenu) height(_ *Shell, width, room int) int {
+	return min(2+len(choiceLines(width)), room)
+}
+
+// choiceLines returns the choices of the menu, in lines that fit into a width.
+func choiceLines(width int) (lines [][]pauseChoice) {
+	room := 0
+	for _, c := range append(pauseChoices[:len(pauseChoices):len(pauseChoices)], pauseChoice{"o", "other"}) {
+		if c.text == "" {
+			c.text = "until resumed"
+		}
+		n := display.Width(c.key + " " + c.text)
+		if len(lines) == 0 || n > room {
+			lines, room = append(lines, nil), width-2
+		}
+		lines[len(lines)-1] = append(lines[len(lines)-1], c)
+		room -= n + 3
+	}
+	return lines
+}
 
 func (m *pauseMenu) draw(v canvas.View, s *Shell) {
 	v.PutCut(1, 0, v.Width()-2, "Pause "+screen.JobsText(m.about)+" for how long?", s.w.Glyphs.Ellipsis, canvas.Style{Bold: true})
-	x := 1
-	for _, c := range append(pauseChoices[:len(pauseChoices):len(pauseChoices)], pauseChoice{"o", "other"}) {
-		text := c.text
-		if text == "" {
-			text = "until resumed"
+	lines := choiceLines(v.Width())
+	for i, line := range lines {
+		x, y := 1, 1+i
+		for _, c := range line {
+			end := v.Put(v.Put(x, y, c.key, canvas.Style{Bold: true})+1, y, c.text, canvas.Style{})
+			s.w.ClickTypes(v.In(x, y, end-x, 1), screen.KeyNamed(c.key))
+			x = end + 3
 		}
-		if x+display.Width(c.key+" "+text) > v.Width()-1 {
-			break
-		}
-		end := v.Put(v.Put(x, 1, c.key, canvas.Style{Bold: true})+1, 1, text, canvas.Style{})
-		s.w.ClickTypes(v.In(x, 1, end-x, 1), screen.KeyNamed(c.key))
-		x = end + 3
 	}
-	page.DrawHints(v, 1, 2, s.w, canvas.Style{}, "esc", "cancel")
+	page.DrawHints(v, 1, 1+len(lines), s.w, canvas.Style{}, "esc", "cancel")
 }
