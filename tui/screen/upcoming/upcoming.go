@@ -131,7 +131,7 @@ func (s *Upcoming) Open(w *screen.World) []screen.Effect {
 }
 
 // Take receives them.
-func (s *Upcoming) Take(_ *screen.World, a screen.Answer) []screen.Effect {
+func (s *Upcoming) Take(w *screen.World, a screen.Answer) []screen.Effect {
 	if s.err = a.Err; a.Err != nil {
 		return nil
 	}
@@ -141,20 +141,47 @@ func (s *Upcoming) Take(_ *screen.World, a screen.Answer) []screen.Effect {
 	for i := range runs {
 		inMinute[runs[i].At.Unix()/60]++
 	}
-	rows := make([]row, len(runs))
+	old := s.rows.All()
+	kept := s.marked(old[:passed(old, w.Now)])
+	rows := slices.Clone(kept)
 	for i := range runs {
-		rows[i] = row{runs[i], inMinute[runs[i].At.Unix()/60]}
+		r := row{runs[i], inMinute[runs[i].At.Unix()/60]}
+		if !slices.ContainsFunc(kept, func(k row) bool { return s.rows.Key(&k) == s.rows.Key(&r) }) {
+			rows = append(rows, r)
+		}
 	}
 	s.SetRows(rows)
 	return nil
 }
 
-// Refresh removes runs whose time has passed, and requests the others again after the board has
-// changed.
+// passed returns the number of runs whose time has passed. They are the first.
+func passed(rows []row, now time.Time) int {
+	if n := slices.IndexFunc(rows, func(r row) bool { return r.At.After(now) }); n >= 0 {
+		return n
+	}
+	return len(rows)
+}
+
+// marked returns the marked ones of some rows. They stay in the list after their time, because an action
+// on them must not become one on the row under the cursor.
+func (s *Upcoming) marked(rows []row) (kept []row) {
+	chosen, marked := s.Chosen()
+	for i := range rows {
+		if marked && slices.Contains(chosen, s.rows.Key(&rows[i])) {
+			kept = append(kept, rows[i])
+		}
+	}
+	return kept
+}
+
+// Refresh removes runs whose time has passed, but for marked ones, and requests the others again after the
+// board has changed.
 func (s *Upcoming) Refresh(w *screen.World) []screen.Effect {
 	rows := s.rows.All()
-	if passed := slices.IndexFunc(rows, func(r row) bool { return r.At.After(w.Now) }); passed > 0 {
-		s.SetRows(rows[passed:])
+	if n := passed(rows, w.Now); n > 0 && n < len(rows) {
+		if kept := s.marked(rows[:n]); len(kept) < n {
+			s.SetRows(append(kept, rows[n:]...))
+		}
 	}
 	if w.Link.Live && w.Board.Version() != s.version && w.Now.Sub(s.asked) >= pause || w.Link.Live && api.KindOf(s.err) == api.Unreachable {
 		return s.Open(w)

@@ -88,6 +88,25 @@ func TestUpcomingIsAboutARun(t *testing.T) {
 	}
 }
 
+// Marked runs stay marked after their time has passed, also when the list is requested again.
+func TestUpcomingKeepsMarkedRuns(t *testing.T) {
+	w, d := screentest.NewWorld(t), threeRuns()
+	s := open(t, w, d)
+	screentest.Act(t, s, w, d, keys.Down, keys.Mark)
+	w.Now = w.Now.Add(10 * time.Minute)
+	s.Refresh(w)
+	for _, what := range []string{"after its time", "after an answer"} {
+		if got := s.Subject(w); !got.Marked || !slices.Equal(got.Jobs, []job.ID{"sitemap"}) || s.rows.Len() != 2 {
+			t.Errorf("%s: got %+v in %d rows, want the marked job in 2", what, got, s.rows.Len())
+		}
+		s.Take(w, screen.Answer{Slot: slotComing, Value: api.Coming{Runs: []api.ComingRun{{At: w.Now.Add(time.Minute), Job: "etl-orders"}}}})
+	}
+	screentest.Act(t, s, w, d, keys.Back)
+	if s.Refresh(w); s.rows.Len() != 1 {
+		t.Errorf("without marks: %d rows, want the one to come", s.rows.Len())
+	}
+}
+
 func TestUpcomingDropsWhatHasPassed(t *testing.T) {
 	w, d := screentest.NewWorld(t), threeRuns()
 	s := open(t, w, d)
