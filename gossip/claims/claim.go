@@ -362,8 +362,16 @@ func (c *claim) taken() exchange.Progress {
 // mayBeGivenUp reports whether this member can leave the occurrence of a claim to the others, and must: it was
 // granted before, or the voters may have granted it. A claim that skips anything is not given up: the others do
 // not know what it skips.
-func (c *claim) mayBeGivenUp() bool {
-	return (c.open || c.wasGranted) && c.reason == "" && len(c.skips) == 0
+func (c *claim) mayBeGivenUp() bool { return (c.open || c.wasGranted) && c.skipsNothing() }
+
+func (c *claim) skipsNothing() bool { return c.reason == "" && len(c.skips) == 0 }
+
+// tried returns the members on which the occurrence could not start.
+func (c *claim) tried() []string {
+	if c.orphan == nil {
+		return nil
+	}
+	return c.orphan.Tried
 }
 
 // release gives up an occurrence that was granted to this member, or may have been. A claim that only skips
@@ -379,7 +387,8 @@ func (r *Ring) release(c *claim) {
 // permit permits an occurrence that was granted to this member. If this member cannot run it any longer, for
 // instance because the account was removed meanwhile, it leaves the occurrence to the others.
 func (r *Ring) permit(c *claim, token uint64) {
-	if _, ok := r.optionsOf(c); !ok && !c.isAwaited() {
+	_, ok := r.optionsOf(c)
+	if !c.isAwaited() && (!ok || c.skipsNothing() && !r.isCandidate(c.slot) && r.isForOthers(c.slot, c.tried()...)) {
 		r.forget(c)
 		r.release(c)
 		return

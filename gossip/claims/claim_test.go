@@ -625,3 +625,32 @@ func TestLeaverRepeatsTheClaimOfARun(t *testing.T) {
 		t.Error("it is not claimed again in the ring")
 	}
 }
+
+// TestGrantToAMemberWithoutTheAccount: the user of a job is removed from this host after it has claimed an
+// occurrence and before the answer. It leaves the occurrence to the others, if there are any.
+func TestGrantToAMemberWithoutTheAccount(t *testing.T) {
+	for _, mode := range []event.RingMode{event.Available, event.Strict} {
+		for _, members := range []int{1, 2} {
+			h, _ := newEngineInRing(t, 1, members)
+			file, _ := crontab.Parse("ring", "#@ scope=ring\n* * * * * job\n", crontab.Config{Owner: "ann"})
+			h.step(0, event.Load{Crontabs: []*crontab.File{file}, Ring: mode})
+			var claims []holders.Claim
+			for len(claims) == 0 {
+				claims = h.step(time.Second)
+			}
+			h.step(0, event.BarUsers{Users: map[string]event.Barred{"ann": {Reason: job.NoUser}}})
+			h.ring.Receive(holders.Claimed{Occurrence: claims[0].Occurrence, Grant: holders.Granted})
+			decided := slices.ContainsFunc(h.StepIn(h.ring, h.now), func(x effect.Effect) bool {
+				r, ok := x.(effect.Fact)
+				return ok && r.Record.Kind == job.Decided
+			})
+			givenUp := slices.ContainsFunc(h.ring.Effects(), func(x holders.Effect) bool {
+				p, ok := x.(exchange.Progress)
+				return ok && p.GivenUp
+			})
+			if alone := members == 1; givenUp == alone || decided != alone {
+				t.Errorf("mode %v, %d members: given up %v, decided here %v", mode, members, givenUp, decided)
+			}
+		}
+	}
+}

@@ -207,7 +207,7 @@ func (r *Ring) depart() {
 			r.send(c, r.isStrict(o))
 		}
 	}
-	r.answer(exchange.Recheck{Of: r.isForOthers})
+	r.answer(exchange.Recheck{Of: func(slot int) bool { return r.isForOthers(slot) }})
 }
 
 // settled reports whether this member can send its final state: the voters have answered, or
@@ -224,9 +224,10 @@ func (r *Ring) settled() bool {
 	return true
 }
 
-// isForOthers reports whether another member may take over a run that waits. If this member has left already,
-// the others treat it as dead. They cannot take over what the voters granted to it.
-func (r *Ring) isForOthers(slot int) bool {
+// isForOthers reports whether another member may take over an occurrence that has not begun here, and could not
+// start on some members. If this member has left already, the others treat it as dead. They cannot take over
+// what the voters granted to it.
+func (r *Ring) isForOthers(slot int, tried ...string) bool {
 	members := r.ranking
 	if members == nil {
 		members = r.former[len(r.former)-1]
@@ -234,7 +235,7 @@ func (r *Ring) isForOthers(slot int) bool {
 			return false
 		}
 	}
-	return members.hasOther(r.host.Jobs, slot)
+	return members.hasOther(r.host.Jobs, slot, tried...)
 }
 
 func (r *Ring) revoke(o exchange.Occurrence, reason job.Reason, host string) {
