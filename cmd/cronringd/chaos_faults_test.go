@@ -149,7 +149,7 @@ var faults = []fault{
 	}},
 	{name: "account-missing-on-3-of-5", do: func(c *chaos) {
 		// Members notice it about 200 ms later: between their claims and the answers.
-		time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(1800 * time.Millisecond)))
+		c.last(time.Until(time.Now().Truncate(time.Second).Add(1800 * time.Millisecond)))
 		for _, h := range c.hosts[:3] {
 			text, err := os.ReadFile(h.path("/etc/passwd"))
 			c.must(err)

@@ -40,7 +40,7 @@ func (c *cached[T]) get(paths []string, read func() (T, error)) (T, error) {
 	return value, err
 }
 
-// parse is get for the text of one file.
+// parse is like get, for what is parsed from the text of one file.
 func (c *cached[T]) parse(path string, parse func(text string) T) (T, error) {
 	return c.get([]string{path}, func() (T, error) {
 		text, err := read(path)

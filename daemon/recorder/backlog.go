@@ -115,8 +115,8 @@ func (k *backlog) Add(run job.RunID, user string, output []job.Chunk, h Held) bo
 	return true
 }
 
-// dropRecords removes n records, each the oldest of the user who has most of them. Without the records of a run
-// the next daemon would start it again, so a user must not be able to remove those of others.
+// dropRecords removes n records, each time the oldest record of the user with most records. Without the records
+// of a run the next daemon would start it again, so a user must not be able to remove those of others.
 func (k *backlog) dropRecords(n int) {
 	of, drop := map[string]int{}, map[string]int{}
 	for i := range k.records {

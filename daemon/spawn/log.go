@@ -22,7 +22,7 @@ import (
 // is full, further output is missing from the file, and the run continues.
 const logPipe = 256 << 10
 
-// mostLogWords bounds what a stranger's process may add to a run's output.
+// mostLogWords is the number of bytes that the user's process for log= can add to a run's output.
 const mostLogWords = 512
 
 // logFile is the connection to a run's file. The zero value means no file.

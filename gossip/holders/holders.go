@@ -101,7 +101,8 @@ var DefaultLimits = Limits{Marks: 100_000, Keys: 1_000_000, Age: 24 * time.Hour}
 // lastGeneration bounds how often an occurrence is taken over when one member after another dies.
 const lastGeneration = 100
 
-// mostMembers limits how many members are remembered that gave an occurrence up, and that ran it, too.
+// mostMembers limits the members that are remembered for an occurrence: those that gave it up, and those that
+// ran it as well.
 const mostMembers = 100
 
 // ahead limits how far in the future an occurrence may lie that another member reports as taken.

@@ -6,11 +6,11 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/budget"
+	"github.com/cronring/cronring/daemon/wake"
 )
 
-// Limits of the requests of each user who is not an admin, also of those that are cheap. Without them, a user
-// with many connections could keep all processors of the daemon busy with reading requests, so that the loop
-// starts jobs late.
+// Limits of all requests of each user who is not an admin. Without them, a user with many connections could keep
+// the daemon busy with reading requests, and the loop would start jobs late.
 const (
 	requestRate  = 1000    // a second
 	requestBurst = 200     // at the same time
@@ -42,17 +42,10 @@ func (l *Requests) Wait(c *Call) (waited bool, err error) {
 	}
 	c.Patient()
 	defer c.Hurry()
-	timer := time.NewTimer(delay)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true, nil
-	case <-c.Request.Context().Done():
-		return true, c.Request.Context().Err()
-	}
+	return true, wake.Sleep(c.Request.Context(), delay)
 }
 
-// requestCost is how many requests a request counts as. Longer bodies than MaxBody have other limits.
+// requestCost returns how many requests a request counts as. Bodies longer than MaxBody have other limits.
 func requestCost(r *http.Request) int {
 	body := int64(MaxBody)
 	if r.ContentLength >= 0 {
