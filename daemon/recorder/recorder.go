@@ -95,8 +95,11 @@ func (r *Recorder) Timer() <-chan time.Time { return r.timer }
 // Retry makes the next Commit try the store even if the step has no facts.
 func (r *Recorder) Retry() { r.due = true }
 
-// RetryUnwritten is Retry if anything waits.
-func (r *Recorder) RetryUnwritten() { r.due = !r.empty() }
+// RetryUnwritten makes the next Commit write what waits before its own facts.
+func (r *Recorder) RetryUnwritten() {
+	r.due = !r.empty()
+	r.failing = r.due
+}
 
 // Problem is the published state of the store.
 type Problem struct {

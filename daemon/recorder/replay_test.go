@@ -1,7 +1,11 @@
 package recorder
 
 import (
+	"context"
+	"log/slog"
 	"maps"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -52,5 +56,39 @@ func TestReplayKnowsBackfillsThatWereNotWritten(t *testing.T) {
 	}
 	if len(m.Summaries) != 1 || m.Summaries[0].Bad != 3 {
 		t.Errorf("summaries: %v", m.Summaries)
+	}
+}
+
+// takes is a store that takes everything.
+type takes struct{ batches []store.Batch }
+
+func (s *takes) Commit(_ context.Context, b store.Batch) error {
+	s.batches = append(s.batches, b)
+	return nil
+}
+
+// The previous daemon could not write its records. The store takes the first write of this one, and so
+// must get those records with it.
+func TestUnwrittenRecordsAreWrittenFirst(t *testing.T) {
+	record := func(id job.RunID) job.Record { return job.Record{Kind: job.Ended, Run: &job.Run{ID: id, User: "ann"}} }
+	history := &takes{}
+	r := New(history, slog.New(slog.DiscardHandler), &atomic.Pointer[Problem]{})
+	r.Restore(Unwritten{Records: []job.Record{record(1), record(2)}, Outputs: []store.Output{{Run: 1, Chunks: []job.Chunk{{Data: []byte("x")}}}}})
+	r.RetryUnwritten()
+	r.Commit(store.Batch{Records: []job.Record{record(3)}})
+	r.Commit(store.Batch{Records: []job.Record{record(4)}})
+	var runs []job.RunID
+	outputs := 0
+	for _, b := range history.batches {
+		outputs += len(b.Outputs)
+		for _, w := range b.Records {
+			runs = append(runs, w.Run.ID)
+		}
+	}
+	if want := []job.RunID{1, 2, 3, 4}; !slices.Equal(runs, want) || outputs != 1 {
+		t.Errorf("written: the ends of runs %v and %d outputs, want %v and 1", runs, outputs, want)
+	}
+	if u := r.Unwritten(); len(u.Records) != 0 || len(u.Outputs) != 0 {
+		t.Errorf("unwritten: %+v", u)
 	}
 }
