@@ -325,6 +325,35 @@ func TestRenewalTakesUnwrittenRecordsAlong(t *testing.T) {
 	}
 }
 
+// An administrator removes the history of a running daemon. The daemon reports it, and what happens
+// from then on is in the history that the next daemon begins.
+func TestRemovedHistoryLosesNothingMore(t *testing.T) {
+	t.Parallel()
+	h := newTestHost(t)
+	gate := h.fifo("gate")
+	h.crontab("a", "echo one; read x <"+gate.Name()+"; echo two", "b", "echo b")
+	h.start()
+	h.do("b")
+	if err := os.RemoveAll(h.path("var/lib/cronring")); err != nil {
+		t.Fatal(err)
+	}
+	w := h.watch()
+	a := h.run("a")[0]
+	h.printed(a.ID, "one")
+	b := h.run("b")[0]
+	w.await("the end of b", func(r job.Record) bool { return r.Kind == job.Ended && r.Run.ID == b.ID })
+	if s := h.status(); s.Unwritten == 0 || !slices.ContainsFunc(s.Problems, func(p api.Problem) bool {
+		return hasWords("history cannot be written")(p) && strings.Contains(p.Why, "removed, or replaced")
+	}) {
+		t.Errorf("%d records are unwritten, problems %+v", s.Unwritten, s.Problems)
+	}
+	h.renew()
+	h.wantRun(b.ID, "ok", "b\n")
+	h.open(gate, 1)
+	h.wantRun(a.ID, "ok", "one\ntwo\n")
+	h.stop()
+}
+
 // fill writes a file until the disk is full.
 func (h *testHost) fill(name string) {
 	h.t.Helper()

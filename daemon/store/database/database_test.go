@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -97,6 +99,36 @@ func TestCheckFindsDamage(t *testing.T) {
 	if problems, err := damaged.Check(t.Context()); err == nil && len(problems) == 0 {
 		t.Error("a damaged file was found sound")
 	}
+}
+
+// An administrator moves the file of a running daemon away, and puts another one in its place. What
+// is written now would be lost at the next start, so nothing is written until the file is back.
+func TestReplacedFileTakesNothing(t *testing.T) {
+	dir := t.TempDir()
+	db := open(t, dir)
+	path, away := filepath.Join(dir, fileName), filepath.Join(dir, "away")
+	move := func(from, to string) {
+		t.Helper()
+		if err := os.Rename(from, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused := func(state string) {
+		t.Helper()
+		err := db.WriteUrgent(t.Context(), func(*Writer) error { return nil })
+		if why, fix := Explain(err, dir); !strings.Contains(why, "removed, or replaced") || !strings.Contains(fix, path) {
+			t.Errorf("a write to a file that is %s: %v, explained as %q, fix %q", state, err, why, fix)
+		}
+		if err := db.WriteUnsynced(t.Context(), func(*Writer) error { return nil }); err == nil {
+			t.Errorf("an unsynced write to a file that is %s succeeds", state)
+		}
+	}
+	move(path, away)
+	refused("moved")
+	filetest.Write(t, path, "", 0o600)
+	refused("replaced")
+	move(away, path)
+	fill(t, db)
 }
 
 // The loop waits for the running transaction alone, however many writers wait.

@@ -41,6 +41,8 @@ func IsDamaged(err error) bool {
 func Explain(err error, dir string) (why, fix string) {
 	code := primaryCode(err)
 	switch {
+	case errors.Is(err, errReplaced):
+		return errReplaced.Error(), "put " + filepath.Join(dir, fileName) + " back, or continue with what is there: systemctl reload cronring"
 	case code == sqlite3.SQLITE_IOERR:
 		return "the disk is full or faulty", "check the space and the health of the disk: df " + dir
 	case IsFull(err):

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 )
 
@@ -23,6 +24,9 @@ func (db *DB) writer(ctx context.Context) (w *Writer, err error) {
 			return nil, fmt.Errorf("open history: %w", err)
 		}
 	}
+	if err := db.checkPlace(); err != nil {
+		return nil, err
+	}
 	if db.first != nil {
 		if err := db.write.transact(func() error { return db.first(db.write) }); err != nil {
 			return nil, err
@@ -30,6 +34,18 @@ func (db *DB) writer(ctx context.Context) (w *Writer, err error) {
 		db.first = nil
 	}
 	return db.write, nil
+}
+
+// errReplaced means that the next daemon would not find what this one writes.
+var errReplaced = errors.New("the file of the history was removed, or replaced by another one")
+
+// checkPlace returns an error if the path does not lead to the file that is open.
+func (db *DB) checkPlace() error {
+	now, err := os.Stat(db.path)
+	if err == nil && !os.SameFile(now, db.write.file) || errors.Is(err, os.ErrNotExist) {
+		return errReplaced
+	}
+	return nil // other errors are those of the disk, which the write itself reports
 }
 
 // Write calls f in one transaction: nothing of it remains after an error. The error can mean that

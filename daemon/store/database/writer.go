@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 // 2.5 times the allocations for the same rows. It is used by one goroutine at a time, within a
 // transaction.
 type Writer struct {
+	file            os.FileInfo // that the connection has open
 	conn            driver.Conn
 	stmts           []driver.Stmt
 	args            []driver.NamedValue // reused by Exec
@@ -44,7 +46,9 @@ func (db *DB) openWriter(ctx context.Context) (*Writer, error) {
 		return nil, err
 	}
 	w := &Writer{conn: conn, jobs: map[job.ID]int64{}}
-	err = w.prepare(ctx, db.path)
+	if w.file, err = os.Stat(db.path); err == nil {
+		err = w.prepare(ctx, db.path)
+	}
 	if err == nil {
 		err = db.prepare(ctx, w)
 	}
