@@ -17,7 +17,7 @@ import (
 // may lack some while others end.
 func (h *testHost) fileWatcher(uid int) int {
 	h.t.Helper()
-	for end := time.Now().Add(hostPatience); time.Now().Before(end); {
+	for end := time.Now().Add(hostPatience); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", h.cmd.Process.Pid))
 		if err != nil {
 			h.t.Fatal(err)
