@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 
@@ -17,16 +19,27 @@ import (
 // a stopped daemon, and stop another cron for that. So a daemon that systemd reports as
 // stopped is not contacted.
 func (e *examination) greet(ctx context.Context) (api.Status, error) {
+	state := ""
 	if e.socket == api.SystemSocket && e.Booted() {
 		units, err := show(ctx, e.Machine, []string{"Id", "LoadState", "ActiveState"}, "cronring.service")
-		if err == nil && units[0]["LoadState"] == "loaded" && slices.Contains([]string{"inactive", "failed"}, units[0]["ActiveState"]) {
-			return api.Status{}, &api.Error{
-				Kind: api.Unreachable, What: "cronringd does not run", Why: "cronring.service is " + units[0]["ActiveState"],
-				Fix: "systemctl start cronring",
-			}
+		if err == nil && units[0]["LoadState"] == "loaded" {
+			state = units[0]["ActiveState"]
 		}
 	}
-	return e.ask(ctx)
+	if slices.Contains([]string{"inactive", "failed"}, state) {
+		return api.Status{}, &api.Error{
+			Kind: api.Unreachable, What: "cronringd does not run", Why: "cronring.service is " + state,
+			Fix: "systemctl start cronring",
+		}
+	}
+	status, err := e.ask(ctx)
+	if _, missing := os.Lstat(e.Path(e.socket)); state == "active" && api.KindOf(err) == api.Unreachable && errors.Is(missing, fs.ErrNotExist) {
+		return status, &api.Error{
+			Kind: api.Unreachable, What: "cronringd runs without its socket",
+			Why: e.socket + " was removed, or cronring.socket was stopped", Fix: "systemctl restart cronring",
+		}
+	}
+	return status, err
 }
 
 // checkDaemon checks the daemon's own status.

@@ -56,7 +56,10 @@ func patient(t *testing.T, units map[string]string, files ...inventorytest.Files
 	t.Helper()
 	inventorytest.NeedRoot(t)
 	root := inventorytest.Plant(t, files...)
-	for path, mode := range map[string]uint32{"/var/lib/cronring": 0o700, "/var/spool/cron/crontabs": 0o1730, "/usr/sbin/sendmail": 0o755} {
+	if err := syscall.Mknod(filepath.Join(root, api.SystemSocket), syscall.S_IFSOCK|0o666, 0); err != nil && !os.IsExist(err) && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	for path, mode := range map[string]uint32{"/var/lib/cronring": 0o700, "/var/spool/cron/crontabs": 0o1730, "/usr/sbin/sendmail": 0o755, api.SystemSocket: 0o666} {
 		if err := syscall.Chmod(filepath.Join(root, path), mode); err != nil && !os.IsNotExist(err) {
 			t.Fatal(err)
 		}
@@ -199,6 +202,7 @@ func TestDoctorFinds(t *testing.T) {
 		{name: "no watchdog", units: unitWith("WatchdogUSec=1min", "WatchdogUSec=0"), want: "warning unit: no watchdog is in effect"},
 		{name: "it failed", units: unitWith("ActiveState=active", "ActiveState=failed"), want: "problem daemon: cronringd does not run\nproblem unit: cronring.service failed: success"},
 		{name: "it is down", units: unitWith("ActiveState=active", "ActiveState=inactive"), want: "problem daemon: cronringd does not run"},
+		{name: "its socket was removed", spoil: func(e *examination) { e.ask = silent; os.Remove(e.Path(e.socket)) }, want: "problem daemon: cronringd runs without its socket"},
 		{name: "it crashes", units: unitWith("NRestarts=0", "NRestarts=3"), want: "warning unit: systemd had to restart the daemon 3 times since it was started"},
 		{name: "systemd does not answer", spoil: func(e *examination) {
 			e.Exec = func(context.Context, ...string) (string, int, error) { return "", 0, errors.New("no bus") }
