@@ -119,7 +119,7 @@ func (e *Engine) refresh(r *live.Run) bool {
 
 // goOn continues a run that was held back, after what it waited for has changed. It first
 // checks with the current options whether the job may run at all. If not, the run is
-// dropped.
+// dropped, or handed over if that is for a reason of this host, such as that the user was removed.
 func (e *Engine) goOn(r *live.Run, cause job.Reason) {
 	slot, ok := e.slotOf(r)
 	switch {
@@ -135,7 +135,12 @@ func (e *Engine) goOn(r *live.Run, cause job.Reason) {
 		r.Opened = e.now.Past(r.NotBefore)
 	}
 	o, d := e.judgeAgain(r, slot, cause)
-	if d.Do == job.DecideSkip {
+	switch {
+	case d.Do == job.DecideSkip && !e.isCandidate(slot) && e.isForOthers(r):
+		e.drop(r, job.HandedOver)
+		e.giveUp(r)
+		return
+	case d.Do == job.DecideSkip:
 		e.dropFor(r, d.Reason, d.Detail)
 		return
 	}
@@ -397,7 +402,7 @@ func (e *Engine) progress(r *live.Run, p exchange.Phase) {
 	}
 }
 
-// isForOthers reports whether another member can run the occurrence of a run that could not start here.
+// isForOthers reports whether another member can run the occurrence of a run that cannot start here.
 func (e *Engine) isForOthers(r *live.Run) bool {
 	return e.isShared(r) && e.ring.view.Others(job.KeyOf(r.Job, r.User), r.Tried)
 }
@@ -405,10 +410,15 @@ func (e *Engine) isForOthers(r *live.Run) bool {
 // handOver gives the occurrence of a run that could not start to the other members. If none of them
 // takes it, the ring permits it here again, to be recorded as failed.
 func (e *Engine) handOver(r *live.Run) {
+	e.ring.handed[e.giveUp(r)] = r
+}
+
+// giveUp gives the occurrence of a run to the other members.
+func (e *Engine) giveUp(r *live.Run) exchange.Occurrence {
 	p := exchange.ProgressOf(&r.Run, exchange.Taken)
 	p.GivenUp = true
-	e.ring.handed[p.Occurrence] = r
 	e.ring.send(p)
+	return p.Occurrence
 }
 
 // handedTime is how long after a run was handed over a restarted daemon checks that another member has
