@@ -240,6 +240,13 @@ func TestClaimAfterAJoinWaitsLonger(t *testing.T) {
 		over := r.members[2].busyFor(t, 2*time.Second)
 		r.takesBetween(occurrence(7), 2*time.Second, 2*time.Second+100*time.Millisecond)
 		<-over
+		time.Sleep(slowTime)
+		r.members[1].stop()
+		r.members[1].start() // before the others notice that it was down
+		r.agree(5*time.Second, r.members)
+		over = r.members[2].busyFor(t, 2*time.Second)
+		r.takesBetween(occurrence(8), 2*time.Second, 2*time.Second+100*time.Millisecond)
+		<-over
 	})
 }
 

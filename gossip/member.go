@@ -168,6 +168,7 @@ func (r *Ring) updateMember(id string, u inbox.Update) {
 	if was == Alive && !anew {
 		return
 	}
+	r.joinAt = time.Now()
 	if r.clock.Open {
 		r.askClock(m)
 	}
@@ -183,9 +184,6 @@ func (r *Ring) updateMember(id string, u inbox.Update) {
 func (r *Ring) setState(m *member, s State) {
 	if m.state == s {
 		return
-	}
-	if s == Alive {
-		r.joinAt = time.Now()
 	}
 	if (m.state == Alive) != (s == Alive) {
 		r.viewSum.Store(r.viewSum.Load() ^ viewSumOf(m.id))
