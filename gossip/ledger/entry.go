@@ -17,6 +17,10 @@ import (
 const (
 	mostClaims  = 1024 // of an entry; further claims wait for the next one
 	mostBatches = mostClaims
+
+	// mostToken is a token that no ring reaches. A greater one is due to a fault of its sender. As the newest
+	// token it would stop all grants, because no log contains its entry.
+	mostToken = 1 << 48
 )
 
 // The versions of the formats on disk and in messages.
@@ -143,6 +147,7 @@ func decodeRequest(b []byte) (request, error) {
 		return request{}, fmt.Errorf("read claims: form %d is unknown", form)
 	}
 	q := request{forwarded: r.Bool(), seen: newestToken{r.Uint64(), r.Uint64()}, batch: readBatch(r, entryForm)}
+	r.Check(q.seen.token <= mostToken)
 	return q, failed(r.Err(), "claims")
 }
 
@@ -190,7 +195,7 @@ func decodeAnswer(b []byte) (answer, error) {
 	}
 	for range r.Count(mostClaims, 1) {
 		one := result{grant: holders.Grant(r.Uint8()), by: r.MemberOrNone(), token: r.Uvarint(), other: r.Bool(), term: r.Uvarint()}
-		r.Check(one.grant == holders.Granted || one.grant == holders.Refused)
+		r.Check((one.grant == holders.Granted || one.grant == holders.Refused) && one.token <= mostToken)
 		if r.Err() != nil {
 			break
 		}

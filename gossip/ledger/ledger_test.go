@@ -243,6 +243,18 @@ func TestClaimIsOfWhoSendsIt(t *testing.T) {
 	})
 }
 
+// TestClaimWithAnImpossibleToken: a member reports a newest token that no log can contain. The voters ignore it,
+// and grant the claims of other members.
+func TestClaimWithAnImpossibleToken(t *testing.T) {
+	withRing(t, three, []string{"d", "e"}, func(t *testing.T, r *testRing) {
+		impossible := request{false, newestToken{mostToken + 1, 1}, batch{"d", 0, []claim{at(1, time.Now())}}}
+		if _, err := r.get("d").send(t.Context(), r.leader(), impossible); err == nil {
+			t.Error("the token is accepted")
+		}
+		r.want(r.claim("e", claimsOf(1)[0]), holders.Granted, "")
+	})
+}
+
 func TestRaftIsForVotersAlone(t *testing.T) {
 	withRing(t, three, []string{"d"}, func(t *testing.T, r *testRing) {
 		to := link.Peer{ID: r.leader(), Addr: r.leader()}
