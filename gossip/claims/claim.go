@@ -247,6 +247,8 @@ func (r *Ring) claimNow(c *claim) {
 		if c.mayBeGivenUp() {
 			r.release(c)
 		}
+	case c.state == waiting && !c.open && !c.isAgain() && c.skipsNothing() && !r.isCandidate(c.slot) && r.ranking.hasOtherCandidate(r.host.Jobs, c.slot):
+		r.forget(c) // the user was removed from this host since the occurrence was due: the others claim it
 	case c.isAwaited(): // the engine waits for the answer, even if the job is disabled or held meanwhile
 		r.claimFor(c, o)
 	case c.state == unranked:

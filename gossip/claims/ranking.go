@@ -125,7 +125,12 @@ func rankKey(in *catalog.Catalog, slot int, due time.Time) uint64 {
 // hasOther reports whether another member may take over an occurrence of a job. Runs that are connected
 // by after= and on= end here, because the runs that they wait for are here.
 func (s *ranking) hasOther(in *catalog.Catalog, slot int, tried ...string) bool {
-	return in.Component(slot) == nil && rendezvous.First(0, s.nodes, s.weigher(in, slot, append(tried, s.Self)...)) >= 0
+	return in.Component(slot) == nil && s.hasOtherCandidate(in, slot, tried...)
+}
+
+// hasOtherCandidate reports whether another member may claim an occurrence of a job that no member has.
+func (s *ranking) hasOtherCandidate(in *catalog.Catalog, slot int, tried ...string) bool {
+	return rendezvous.First(0, s.nodes, s.weigher(in, slot, append(tried, s.Self)...)) >= 0
 }
 
 // weigher returns the weights of members for a job; a member with 0 must not run it, such as one of
