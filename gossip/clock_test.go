@@ -77,7 +77,7 @@ func TestHostThatStartsWithAWrongClockClaimsNothing(t *testing.T) {
 		t.Run(fmt.Sprint(n, " others"), func(t *testing.T) {
 			bubble(t, func(t *testing.T, r *testRing) {
 				r.ring(n)
-				time.Sleep(10 * time.Second)
+				fakeSleep(10 * time.Second)
 				h := r.add()
 				h.ahead = time.Minute
 				h.start()
@@ -86,7 +86,7 @@ func TestHostThatStartsWithAWrongClockClaimsNothing(t *testing.T) {
 					if h.barred() == "" {
 						t.Fatal("it takes part")
 					}
-					time.Sleep(100 * time.Millisecond)
+					fakeSleep(100 * time.Millisecond)
 				}
 				for _, other := range r.members[:n] {
 					if b := other.barred(); b != "" {

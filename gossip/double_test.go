@@ -15,7 +15,7 @@ func TestBothMembersNoteADouble(t *testing.T) {
 	bubble(t, func(t *testing.T, r *testRing) {
 		r.ring(3)
 		a, b := r.members[0], r.members[1]
-		time.Sleep(slowTime) // so that claims wait for an answer briefly
+		fakeSleep(slowTime) // so that claims wait for an answer briefly
 		r.cut([]*testMember{a}, []*testMember{b, r.members[2]})
 		o := occurrence(7)
 		for i, h := range []*testMember{a, b} {
@@ -23,7 +23,7 @@ func TestBothMembersNoteADouble(t *testing.T) {
 			r.granted(h, o, holders.Granted)
 			h.Take(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Run: int64(i + 1), Attempt: 1})
 		}
-		time.Sleep(time.Second) // until the packets are lost
+		fakeSleep(time.Second) // until the packets are lost
 		r.heal()
 		for _, h := range []*testMember{a, b} {
 			if h.heard(isDouble(o, "", 0)) {

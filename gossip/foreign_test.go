@@ -53,7 +53,7 @@ func TestMarksOfAnotherEntryAreIgnored(t *testing.T) {
 				hold(hostile)
 				r.knows(victim, 1)
 				r.knows(third, 1)
-				time.Sleep(2 * time.Minute) // the edit is over
+				fakeSleep(2 * time.Minute) // the edit is over
 
 				o := occurrence(7)
 				hostile.Take(holders.Claim{Occurrence: o})
@@ -122,7 +122,7 @@ func TestMarksCountDuringAnEdit(t *testing.T) {
 		}
 		a, b := r.members[0], r.members[1]
 		r.knows(a, 0)
-		time.Sleep(time.Hour)
+		fakeSleep(time.Hour)
 		b.holds(7, 2)
 		r.knows(a, 1)
 		o := occurrence(7)
@@ -132,11 +132,11 @@ func TestMarksCountDuringAnEdit(t *testing.T) {
 		if by := r.granted(a, o, holders.Refused); by != b.id {
 			t.Errorf("during an edit the claim is refused for %q, want for %q", by, b.id)
 		}
-		time.Sleep(2 * time.Minute)
+		fakeSleep(2 * time.Minute)
 		b.Take(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Run: 3, Attempt: 1})
 		b.Take(holders.Holdings{})
 		r.knows(a, 1)
-		time.Sleep(time.Hour)
+		fakeSleep(time.Hour)
 		b.Take(exchange.Progress{Occurrence: o, Phase: exchange.Over, Run: 3, Attempt: 1})
 		r.await(time.Second, "it is known to be over", func() (over bool) {
 			a.inRun(t, func() {
@@ -173,14 +173,14 @@ func TestMarksCountAfterAnEditOfAMemberThatWasDown(t *testing.T) {
 			h.holding = []catalog.Holding{{Key: numbered(7), Hash: numbered(1)}}
 			h.start()
 			r.agree(30*time.Second, r.members)
-			time.Sleep(2 * time.Minute)
+			fakeSleep(2 * time.Minute)
 		}
 		a, b := r.members[0], r.members[1]
 		a.stop()
 		a.start()
 		r.agree(30*time.Second, r.members)
 		r.knows(a, 0)
-		time.Sleep(20 * time.Second)
+		fakeSleep(20 * time.Second)
 		b.stop()
 		b.holding = []catalog.Holding{{Key: numbered(7), Hash: numbered(2)}}
 		b.start()
@@ -201,7 +201,7 @@ func TestMarksCountForTwoThatStartWithAnEdit(t *testing.T) {
 		a := add(1)
 		add(1)
 		r.agree(30*time.Second, r.members)
-		time.Sleep(time.Hour)
+		fakeSleep(time.Hour)
 		b := add(2)
 		add(2)
 		r.agree(30*time.Second, r.members)
@@ -219,7 +219,7 @@ func TestGrantsAreForeignAfterAnEdit(t *testing.T) {
 		a.holds(7, 1)
 		b.holds(7, 1)
 		r.knows(a, 0)
-		time.Sleep(time.Hour)
+		fakeSleep(time.Hour)
 		want := func(when, member string, o exchange.Occurrence, want bool) {
 			t.Helper()
 			if got, err := a.IsForeign(t.Context(), member, o); got != want || err != nil {
@@ -232,7 +232,7 @@ func TestGrantsAreForeignAfterAnEdit(t *testing.T) {
 		during := occurrence(7)
 		want("during an edit", b.id, during, false)
 		want("of a member that nobody knows", "stranger", during, false)
-		time.Sleep(2 * time.Minute)
+		fakeSleep(2 * time.Minute)
 		want("after an edit", b.id, occurrence(7), true)
 		want("after an edit, of an occurrence during it", b.id, during, false)
 		want("of a job that only the other one has", b.id, occurrence(8), false)
@@ -260,7 +260,7 @@ func TestMarksCountForAMinuteAfterAStart(t *testing.T) {
 		a.holds(7, 1)
 		b.holds(7, 1)
 		r.knows(b, 0)
-		time.Sleep(time.Hour)
+		fakeSleep(time.Hour)
 		before := occurrence(7)
 		a.Take(holders.Claim{Occurrence: before})
 		r.granted(a, before, holders.Granted)
@@ -271,7 +271,7 @@ func TestMarksCountForAMinuteAfterAStart(t *testing.T) {
 		if by := r.granted(b, before, holders.Refused); by != a.id {
 			t.Errorf("the occurrence of before the edit is refused for %q, want for %q", by, a.id)
 		}
-		time.Sleep(2 * time.Minute)
+		fakeSleep(2 * time.Minute)
 		after := occurrence(7)
 		a.Take(holders.Claim{Occurrence: after})
 		r.granted(a, after, holders.Granted)

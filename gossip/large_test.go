@@ -105,10 +105,10 @@ func TestThreeHundred(t *testing.T) {
 		defer r.end()
 		before := heap()
 		took := large(r, members, holdings)
-		time.Sleep(time.Minute)
+		fakeSleep(time.Minute)
 		each := float64(heap()-before) / members / 1024
 		sent, since := r.net.bytes.Load(), time.Now()
-		time.Sleep(5 * time.Minute)
+		fakeSleep(5 * time.Minute)
 		perSecond := float64(r.net.bytes.Load()-sent) / time.Since(since).Seconds() / members
 		dies := time.Now()
 		r.members[members/2].stop()

@@ -140,7 +140,7 @@ func TestClaimIsRefused(t *testing.T) {
 func TestClaimWithoutAnswer(t *testing.T) {
 	bubble(t, func(t *testing.T, r *testRing) {
 		r.ring(3)
-		time.Sleep(slowTime)
+		fakeSleep(slowTime)
 		r.members[2].stop() // not known to be gone yet
 		r.takesBetween(occurrence(7), 0, leastClaim+100*time.Millisecond)
 	})
@@ -161,7 +161,7 @@ func (r *testRing) takesBetween(o exchange.Occurrence, least, most time.Duration
 func (h *testMember) busyFor(t *testing.T, d time.Duration) <-chan struct{} {
 	over := make(chan struct{})
 	go func() {
-		h.inRun(t, func() { time.Sleep(d) })
+		h.inRun(t, func() { fakeSleep(d) })
 		close(over)
 	}()
 	synctest.Wait()
@@ -173,14 +173,14 @@ func TestClaimWaitsForSlowAnswers(t *testing.T) {
 	bubble(t, func(t *testing.T, r *testRing) {
 		const slow = 800 * time.Millisecond
 		r.ring(3)
-		time.Sleep(slowTime)
+		fakeSleep(slowTime)
 		for i, want := range []time.Duration{leastClaim, slow, slow} {
 			over := r.members[2].busyFor(t, slow)
 			r.takesBetween(occurrence(uint64(i)), want, want+100*time.Millisecond)
 			<-over
-			time.Sleep(time.Second)
+			fakeSleep(time.Second)
 		}
-		time.Sleep(slowTime)
+		fakeSleep(slowTime)
 		over := r.members[2].busyFor(t, slow)
 		r.takesBetween(occurrence(7), leastClaim, leastClaim+100*time.Millisecond)
 		<-over
@@ -191,7 +191,7 @@ func TestClaimWaitsForSlowAnswers(t *testing.T) {
 func TestLateAnswerCountsWhileTheClaimWaits(t *testing.T) {
 	bubble(t, func(t *testing.T, r *testRing) {
 		r.ring(3)
-		time.Sleep(slowTime)
+		fakeSleep(slowTime)
 		a, b, c := r.members[0], r.members[1], r.members[2]
 		over := c.busyFor(t, time.Second) // a waits longer for c from now on
 		r.takesBetween(occurrence(1), leastClaim, leastClaim+100*time.Millisecond)
@@ -213,7 +213,7 @@ func TestLateAnswerCountsWhileTheClaimWaits(t *testing.T) {
 func TestLateAnswerAfterTheClaim(t *testing.T) {
 	bubble(t, func(t *testing.T, r *testRing) {
 		r.ring(2)
-		time.Sleep(slowTime)
+		fakeSleep(slowTime)
 		a, b := r.members[0], r.members[1]
 		o := occurrence(7)
 		r.net.lose(1) // the marks do not arrive
@@ -240,7 +240,7 @@ func TestClaimAfterAJoinWaitsLonger(t *testing.T) {
 		over := r.members[2].busyFor(t, 2*time.Second)
 		r.takesBetween(occurrence(7), 2*time.Second, 2*time.Second+100*time.Millisecond)
 		<-over
-		time.Sleep(slowTime)
+		fakeSleep(slowTime)
 		r.members[1].stop()
 		r.members[1].start() // before the others notice that it was down
 		r.agree(5*time.Second, r.members)
@@ -650,7 +650,7 @@ func TestMarksOfLeaverAreTakenOver(t *testing.T) {
 		if err := h.Drain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(Settle)
+		fakeSleep(Settle)
 		r.net.lose(1)
 		h.unstarted = []exchange.Progress{{Occurrence: o, Phase: exchange.Taken}, {Occurrence: retried, Phase: exchange.Taken, Attempt: 1}}
 		began := time.Now()
@@ -689,7 +689,7 @@ func TestMarksOfLeaverAreTakenOver(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.agree(30*time.Second, r.members)
-		time.Sleep(10 * time.Second)
+		fakeSleep(10 * time.Second)
 		for _, x := range r.members {
 			if x.heard(func(e holders.Event) bool { n, is := e.(holders.Changes); return is && len(n.Doubled) > 0 }) {
 				t.Errorf("%s says that it ran twice", x.id)
@@ -734,7 +734,7 @@ func TestLeaverClaimsNothing(t *testing.T) {
 		})
 		h.Take(holders.Claim{Occurrence: o})
 		r.granted(h, o, holders.Postponed)
-		time.Sleep(time.Second)
+		fakeSleep(time.Second)
 		if grant, _ := h.verdict(asked); grant != 0 {
 			t.Errorf("a claim that was under way: got grant %d, want none", grant)
 		}
@@ -786,7 +786,7 @@ func TestMarksAreSentOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, r *testRing) {
 		r.ring(2)
 		a, b, o := r.members[0], r.members[1], occurrence(7)
-		time.Sleep(time.Minute) // of the bubble: nothing else is under way
+		fakeSleep(time.Minute) // nothing else is under way
 		a.Take(
 			exchange.Progress{Occurrence: o, Phase: exchange.Taken},
 			exchange.Progress{Occurrence: o, Phase: exchange.Begun, Run: 3, Attempt: 1},
@@ -825,7 +825,7 @@ func TestStateHasRunsFirst(t *testing.T) {
 			all = append(all, exchange.Progress{Occurrence: later, Phase: exchange.Over, Run: 2, Attempt: 1})
 		}
 		a.Take(all...)
-		time.Sleep(stateTime + 2*time.Second) // of the bubble
+		fakeSleep(stateTime + 2*time.Second)
 		state := *a.state.Load()
 		marks, err := holders.DecodeMarks(state)
 		if err != nil || len(marks) < 100 || len(state) > stateRoom || marks[0].Occurrence != o {
@@ -849,7 +849,7 @@ func TestMarksDoubledAfterHeal(t *testing.T) {
 			h.Take(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Run: 12})
 			h.Take(exchange.Progress{Occurrence: o, Phase: exchange.Over, Run: 12})
 		}
-		time.Sleep(5 * time.Minute)
+		fakeSleep(5 * time.Minute)
 		r.heal()
 		r.agree(3*time.Minute, r.members)
 		for i, h := range runners {
@@ -911,7 +911,7 @@ func TestMarksCountAttempts(t *testing.T) {
 		r.granted(h, o, holders.Granted)
 		h.Take(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Attempt: 1, Run: 5})
 		h.Take(exchange.Progress{Occurrence: o, Phase: exchange.Begun, Attempt: 3, Lost: 1, Run: 9})
-		time.Sleep(time.Second) // until all of it is sent
+		fakeSleep(time.Second) // until all of it is sent
 		h.stop()
 		want := holders.Mark{Occurrence: o, Member: h.id, Phase: exchange.Begun, Attempt: 3, Lost: 1, Run: 9}
 		r.await(time.Minute, "others hear that the third attempt was lost", func() bool {
@@ -1044,7 +1044,7 @@ func TestClocks(t *testing.T) {
 func TestTwoHostsWithOneID(t *testing.T) {
 	bubble(t, func(t *testing.T, r *testRing) {
 		r.ring(3)
-		time.Sleep(time.Minute)
+		fakeSleep(time.Minute)
 		copied := r.add()
 		copied.id = r.members[1].id
 		copied.start()

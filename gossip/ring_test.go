@@ -26,7 +26,7 @@ func TestRingSplitAndHealed(t *testing.T) {
 		small, large := r.members[:7], r.members[7:]
 		r.cut(small, large)
 		t.Logf("each side sees itself after %s and %s", r.agree(3*time.Minute, large), r.agree(3*time.Minute, small))
-		time.Sleep(10 * time.Minute)
+		fakeSleep(10 * time.Minute)
 		r.agree(time.Second, large)
 		r.agree(time.Second, small)
 		r.heal()
@@ -86,7 +86,7 @@ func TestRingMemberLeaves(t *testing.T) {
 func TestRingRejoinsFromDisk(t *testing.T) {
 	bubble(t, func(t *testing.T, r *testRing) {
 		r.ring(4)
-		time.Sleep(5 * time.Second) // the peers are on disk
+		fakeSleep(5 * time.Second) // the peers are on disk
 		for _, h := range r.members {
 			h.stop()
 			h.seeds = nil
@@ -109,7 +109,7 @@ func TestNewestSurvivesOnDisk(t *testing.T) {
 			r.await(time.Second, "others hear of it", func() bool { return r.members[0].heardOthers(o) && r.members[1].heardOthers(o) })
 		}
 		take(o)
-		time.Sleep(newestTime + time.Second)
+		fakeSleep(newestTime + time.Second)
 		file := filepath.Join(r.members[1].dir, "ring-newest")
 		killed, err := os.ReadFile(file)
 		if err != nil {
@@ -164,7 +164,7 @@ func TestRingDrained(t *testing.T) {
 			m, _ := r.members[0].of(h.id)
 			return m.Draining
 		})
-		time.Sleep(time.Minute)
+		fakeSleep(time.Minute)
 		r.agree(time.Second, r.members)
 		if err := h.Join(context.Background()); err != nil {
 			t.Fatal(err)
@@ -185,7 +185,7 @@ func TestRingStrangersOfOtherNameOrKey(t *testing.T) {
 		locked := r.add()
 		locked.keys = [][]byte{key(9)}
 		locked.start()
-		time.Sleep(2 * time.Minute)
+		fakeSleep(2 * time.Minute)
 		r.agree(time.Second, r.members[:3])
 		for _, h := range []*testMember{other, locked} {
 			if got := h.sees(); len(got) != 1 {
@@ -235,7 +235,7 @@ func TestJoinForgetsWhatWasSuspectedBefore(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.agree(5*time.Minute, r.members)
-		time.Sleep(time.Minute)
+		fakeSleep(time.Minute)
 		synctest.Wait()
 		r.agree(0, r.members)
 	})
@@ -302,7 +302,7 @@ func TestMembersLeaveTogether(t *testing.T) {
 				var all sync.WaitGroup
 				for _, h := range r.members[:leavers] {
 					all.Go(func() {
-						time.Sleep(rand.N(time.Second))
+						fakeSleep(rand.N(time.Second))
 						if err := h.Leave(t.Context()); err != nil {
 							t.Errorf("%s: %v", h.id, err)
 						}
@@ -328,15 +328,15 @@ func TestMembersLeaveTogether(t *testing.T) {
 func TestMembersStartTogether(t *testing.T) {
 	bubble(t, func(t *testing.T, r *testRing) {
 		r.ring(5)
-		time.Sleep(5 * time.Second) // the peers are on disk
+		fakeSleep(5 * time.Second) // the peers are on disk
 		for _, h := range r.members {
 			h.stop()
 			h.last, h.seeds = nil, nil
 		}
 		r.members[0].start()
-		time.Sleep(joinWait / 4)
+		fakeSleep(joinWait / 4)
 		r.members[1].start()
-		time.Sleep(joinWait / 4)
+		fakeSleep(joinWait / 4)
 		synctest.Wait()
 		for _, h := range r.members[:2] {
 			if got := h.sees(); len(got) > 0 {

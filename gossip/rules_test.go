@@ -36,7 +36,7 @@ func TestMemberOfAnotherModeClaimsNothing(t *testing.T) {
 				t.Errorf("%s sees the rules %s", h.id, got)
 			}
 		}
-		time.Sleep(10 * time.Second) // until its peers are on disk
+		fakeSleep(10 * time.Second) // until its peers are on disk
 		r.cut([]*testMember{odd}, []*testMember{r.members[0], r.members[2]})
 		r.await(2*time.Minute, "it sees nobody", func() bool { return slices.Equal(odd.sees(), []string{odd.id}) })
 		if !isHeld() {
@@ -81,7 +81,7 @@ func TestNewerMembersLeaveTheJobsToOlderHosts(t *testing.T) {
 		for form, want := range map[byte]string{meta.Version + 1: "", meta.LeastVersion - 1: "old runs cronring 0.7.0"} {
 			node.Meta[0] = form
 			_ = h.box.NotifyAlive(node)
-			time.Sleep(3 * time.Second)
+			fakeSleep(3 * time.Second)
 			if got := h.barred(); !strings.Contains(got, want) || want == "" && got != "" {
 				t.Errorf("form %d: it claims nothing because %q, want %q", form, got, want)
 			}

@@ -159,7 +159,7 @@ func TestStrangerWithoutKey(t *testing.T) {
 	bubble(t, func(t *testing.T, r *testRing) {
 		r.ring(3)
 		r.net.stopRecording()
-		time.Sleep(time.Minute)
+		fakeSleep(time.Minute)
 		before := r.state()
 		s := r.stranger()
 		rng := rand.New(rand.NewPCG(3, 4))
@@ -171,7 +171,7 @@ func TestStrangerWithoutKey(t *testing.T) {
 				s.stream(r.members[i%3].addr.String(), b)
 			}
 		}
-		time.Sleep(time.Minute)
+		fakeSleep(time.Minute)
 		if got := r.state(); got != before {
 			t.Errorf("a stranger's words changed\n%s to\n%s", before, got)
 		}
@@ -192,10 +192,10 @@ func TestStrangerReplays(t *testing.T) {
 		r.ring(4)
 		o := occurrence(7)
 		r.members[1].Take(holders.Claim{Occurrence: o})
-		time.Sleep(2 * time.Minute)
+		fakeSleep(2 * time.Minute)
 		r.members[2].Drain(context.Background())
 		r.members[2].Join(context.Background())
-		time.Sleep(time.Minute)
+		fakeSleep(time.Minute)
 		r.net.stopRecording()
 		s := r.stranger()
 		replay := func(what string) {
@@ -219,7 +219,7 @@ func TestStrangerReplays(t *testing.T) {
 					s.stream(p.to, p.b)
 				}
 			}
-			time.Sleep(time.Minute)
+			fakeSleep(time.Minute)
 			if got := r.state(); got != before {
 				t.Errorf("%s: a replay changed\n%s to\n%s", what, before, got)
 			}
@@ -229,7 +229,7 @@ func TestStrangerReplays(t *testing.T) {
 		dead.stop()
 		r.members = r.members[:3]
 		r.agree(time.Minute, r.members)
-		time.Sleep(5 * time.Minute) // memberlist has forgotten it
+		fakeSleep(5 * time.Minute) // memberlist has forgotten it
 		replay("one dead")
 		left := r.members[2]
 		if err := left.Leave(context.Background()); err != nil {
@@ -238,7 +238,7 @@ func TestStrangerReplays(t *testing.T) {
 		left.stop()
 		r.members = r.members[:2]
 		r.agree(time.Minute, r.members)
-		time.Sleep(5 * time.Minute)
+		fakeSleep(5 * time.Minute)
 		replay("one left")
 		if len(s.got) > 0 && bytes.Contains(s.got, []byte("host-")) {
 			t.Error("a stranger was told a name")
@@ -292,16 +292,16 @@ func TestKeysRotated(t *testing.T) {
 				}) != nil
 			})
 		})
-		time.Sleep(5 * time.Second) // of the bubble: their engines hear of it
+		fakeSleep(5 * time.Second) // their engines hear of it
 		rings := r.members[0].changes()
-		time.Sleep(2 * time.Minute)
+		fakeSleep(2 * time.Minute)
 		r.agree(time.Second, r.members)
 		if got := r.members[0].changes(); got != rings {
 			t.Errorf("%d changes of the membership after the rotation, want none", got-rings)
 		}
 		stale := r.add()
 		stale.start() // with the old key
-		time.Sleep(time.Minute)
+		fakeSleep(time.Minute)
 		r.agree(time.Second, r.members[:4])
 		o := occurrence(7)
 		r.members[0].Take(holders.Claim{Occurrence: o})

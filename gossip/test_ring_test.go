@@ -440,7 +440,7 @@ func (r *testRing) await(limit time.Duration, what string, so func() bool) time.
 		if time.Since(began) > limit {
 			r.t.Fatalf("after %s not yet: %s", limit, what)
 		}
-		time.Sleep(50 * time.Millisecond)
+		fakeSleep(50 * time.Millisecond)
 		synctest.Wait()
 	}
 	return time.Since(began)
@@ -483,6 +483,9 @@ func bubble(t *testing.T, f func(t *testing.T, r *testRing)) {
 	})
 }
 
+// fakeSleep waits in the fake time of a test in a bubble, see package synctest. It takes no real time.
+func fakeSleep(d time.Duration) { time.Sleep(d) }
+
 // end stops all members, and waits for memberlist's last probes.
 func (r *testRing) end() {
 	for _, h := range r.members {
@@ -490,7 +493,7 @@ func (r *testRing) end() {
 			h.stop()
 		}
 	}
-	time.Sleep(20 * time.Second)
+	fakeSleep(20 * time.Second)
 }
 
 // numbered returns a key that contains a number.

@@ -60,7 +60,7 @@ func TestClaimsThatComeTogetherAreOneEntry(t *testing.T) {
 		var all sync.WaitGroup
 		for i, id := range []string{"a", "b", "c", "d"} {
 			all.Go(func() {
-				time.Sleep(time.Duration(i) * time.Millisecond) // of the bubble
+				fakeSleep(time.Duration(i) * time.Millisecond)
 				r.claim(id, claimsOf(2000 + uint64(i))[0])
 			})
 		}
@@ -95,9 +95,9 @@ func TestFullEntryDoesNotWait(t *testing.T) {
 func TestIdleVotersSendLittle(t *testing.T) {
 	withRing(t, three, nil, func(t *testing.T, r *testRing) {
 		r.leader()
-		time.Sleep(10 * time.Second) // of the bubble: the other voters find the leader
+		fakeSleep(10 * time.Second) // the other voters find the leader
 		before := r.network.Sent()
-		time.Sleep(time.Minute)
+		fakeSleep(time.Minute)
 		if rate := (r.network.Sent() - before) / 60; rate > 2000 {
 			t.Errorf("three voters without claims send %d bytes a second", rate)
 		}
@@ -281,7 +281,7 @@ func TestLeaveHandsLeadershipOver(t *testing.T) {
 			leaves(first)
 			second := first
 			for second == first && time.Since(begun) < leastBeat {
-				time.Sleep(10 * time.Millisecond) // of the bubble
+				fakeSleep(10 * time.Millisecond)
 				second = r.leader()
 			}
 			if took := time.Since(begun); second == first || took >= leastBeat {
@@ -302,7 +302,7 @@ func (r *testRing) votersBecome(voters ...string) {
 		if slices.Equal(got, voters) {
 			return
 		}
-		time.Sleep(100 * time.Millisecond) // of the bubble
+		fakeSleep(100 * time.Millisecond)
 	}
 	r.t.Fatalf("voters after a minute: got %v, want %v", got, voters)
 }
@@ -348,7 +348,7 @@ func TestVoterWithoutItsLogIsTakenInAnew(t *testing.T) {
 			if servers := leader.servers(); len(servers) == 3 && !slices.ContainsFunc(servers, func(s raft.Server) bool { return s.ID == before }) {
 				break
 			}
-			time.Sleep(100 * time.Millisecond) // of the bubble
+			fakeSleep(100 * time.Millisecond)
 		}
 		r.kill(r.leader()) // the voter that came back is needed now
 		r.want(r.claim(lost, c), holders.Refused, "d")
@@ -368,7 +368,7 @@ func TestLedgerIsNotBegunASecondTime(t *testing.T) {
 		r.start("a")
 		r.start("b")
 		r.want(r.claim("a", c), holders.Postponed, "")
-		time.Sleep(30 * time.Second) // of the bubble
+		fakeSleep(30 * time.Second)
 		r.want(r.claim("a", c), holders.Postponed, "")
 	})
 }
@@ -410,7 +410,7 @@ func TestSnapshotCatchesALaggingVoterUp(t *testing.T) {
 			if w.get(lagging).Status().Grants == 21 {
 				break
 			}
-			time.Sleep(100 * time.Millisecond) // of the bubble
+			fakeSleep(100 * time.Millisecond)
 		}
 		w.kill(w.leader())
 		w.want(w.claim(lagging, c), holders.Refused, "d")
@@ -476,7 +476,7 @@ func TestVoterWithADamagedLogAsksTheOthers(t *testing.T) {
 				r.want(r.claim("claimant", c), holders.Granted, "")
 				hurt := r.follower()
 				for r.get(hurt).Status().Index < r.get(r.leader()).Status().Index {
-					time.Sleep(10 * time.Millisecond) // of the bubble
+					fakeSleep(10 * time.Millisecond)
 				}
 				r.kill(hurt)
 				damage(t, filepath.Join(r.dir, hurt))
@@ -485,7 +485,7 @@ func TestVoterWithADamagedLogAsksTheOthers(t *testing.T) {
 					if r.get(hurt).Status().Problem != "" {
 						break
 					}
-					time.Sleep(10 * time.Millisecond) // of the bubble
+					fakeSleep(10 * time.Millisecond)
 				}
 				if got := r.get(hurt).Status(); got.Problem == "" {
 					t.Errorf("status: got %+v, want a problem", got)
@@ -535,7 +535,7 @@ func TestVoterWithAFullDiskAsksTheOthers(t *testing.T) {
 				break
 			}
 			r.get(r.leader()).Leave()
-			time.Sleep(100 * time.Millisecond) // of the bubble
+			fakeSleep(100 * time.Millisecond)
 		}
 		if got := r.get(hurt).Status().Problem; !strings.Contains(got, "no space left") {
 			t.Errorf("problem with a full disk: got %q, want it named", got)
@@ -545,7 +545,7 @@ func TestVoterWithAFullDiskAsksTheOthers(t *testing.T) {
 		if err := os.Remove(ballast); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(2 * retryInterval) // of the bubble
+		fakeSleep(2 * retryInterval)
 		r.want(r.claim(hurt, claimsOf(3)[0]), holders.Granted, "")
 	})
 }
@@ -675,16 +675,16 @@ func (h *history) claimUntil(r *testRing, client int, id string, over <-chan str
 // disturb does what may happen to voters, for some virtual time.
 func (r *testRing) disturb(random *rand.Rand) {
 	for range 5 {
-		time.Sleep(time.Duration(1+random.IntN(4)) * time.Second) // of the bubble
+		fakeSleep(time.Duration(1+random.IntN(4)) * time.Second)
 		leader := r.leader()
 		switch random.IntN(4) {
 		case 0:
 			r.kill(leader)
-			time.Sleep(time.Duration(random.IntN(6)) * time.Second)
+			fakeSleep(time.Duration(random.IntN(6)) * time.Second)
 			r.start(leader)
 		case 1:
 			r.network.Partition([]string{leader, "d"}, slices.DeleteFunc([]string{"a", "b", "c", "e"}, func(id string) bool { return id == leader }))
-			time.Sleep(time.Duration(random.IntN(6)) * time.Second)
+			fakeSleep(time.Duration(random.IntN(6)) * time.Second)
 			r.network.Heal()
 		case 2:
 			for _, id := range []string{"a", "b", "c"} {
@@ -692,7 +692,7 @@ func (r *testRing) disturb(random *rand.Rand) {
 					r.network.Block(leader, id) // one way
 				}
 			}
-			time.Sleep(time.Duration(random.IntN(6)) * time.Second)
+			fakeSleep(time.Duration(random.IntN(6)) * time.Second)
 			r.network.Heal()
 		case 3:
 			r.leave(leader)

@@ -38,7 +38,7 @@ func (r *testRing) wipe(id, from string) {
 // settled waits until a voter has all entries.
 func (r *testRing) settled(id string) {
 	for r.get(id).Status().Index < r.get(r.leader()).Status().Index {
-		time.Sleep(10 * time.Millisecond) // of the bubble
+		fakeSleep(10 * time.Millisecond)
 	}
 }
 
@@ -49,9 +49,9 @@ func (r *testRing) recovers(id string, newest uint64) {
 	if err := r.get(id).Recover(r.t.Context()); err != nil {
 		r.t.Fatal(err)
 	}
-	time.Sleep(time.Second)
+	fakeSleep(time.Second)
 	r.want(r.claim("e", dueNow(50)), holders.Refused, "") // it is unknown whether it was granted
-	time.Sleep(recoverMargin + time.Minute)
+	fakeSleep(recoverMargin + time.Minute)
 	r.votersBecome(three...)
 	if got := r.claim("e", dueNow(51)); got.Grant != holders.Granted || got.Token <= newest {
 		r.t.Errorf("after the recovery: got %+v, want it granted with a token above %d", got, newest)
@@ -70,7 +70,7 @@ func (r *testRing) voterIs(id string) {
 			r.settled(id)
 			return
 		}
-		time.Sleep(100 * time.Millisecond) // of the bubble
+		fakeSleep(100 * time.Millisecond)
 	}
 	r.t.Fatalf("voter %s was not added within a minute", id)
 }
@@ -142,7 +142,7 @@ func (r *testRing) rejected(id string) {
 		if s := r.get(id).Status(); s.State == "" && strings.Contains(s.Problem, "older copy") {
 			return
 		}
-		time.Sleep(100 * time.Millisecond) // of the bubble
+		fakeSleep(100 * time.Millisecond)
 	}
 	r.t.Fatalf("voter %s was restored: got %+v, want it stopped", id, r.get(id).Status())
 }
@@ -172,7 +172,7 @@ func TestRestoredVoterIsRejected(t *testing.T) {
 				old, due := r.copyLog(back), dueNow(1)
 				r.want(r.claim("d", due), holders.Granted, "")
 				r.settled(back)
-				time.Sleep(2 * maintainInterval) // of the bubble
+				fakeSleep(2 * maintainInterval)
 				down := c.kill(back, r.leader())
 				for _, id := range down {
 					r.kill(id)
@@ -210,7 +210,7 @@ func TestMostVotersAreRestored(t *testing.T) {
 		newest := r.claim("d", due)
 		r.want(newest, holders.Granted, "")
 		r.settled(left)
-		time.Sleep(2 * maintainInterval) // of the bubble
+		fakeSleep(2 * maintainInterval)
 		for id := range old {
 			r.kill(id)
 		}

@@ -32,7 +32,7 @@ func TestClaimsOverASlowNetwork(t *testing.T) {
 			withRing(t, three, []string{"d", "e"}, func(t *testing.T, r *testRing) {
 				r.leader()
 				r.network.Slow(c.delay, c.loss)
-				time.Sleep(40 * time.Second) // the voters find out
+				fakeSleep(40 * time.Second) // the voters find out
 				var mu sync.Mutex
 				var took []time.Duration
 				unknown := 0
@@ -49,7 +49,7 @@ func TestClaimsOverASlowNetwork(t *testing.T) {
 							unknown++
 						}
 					})
-					time.Sleep(100 * time.Millisecond)
+					fakeSleep(100 * time.Millisecond)
 				}
 				all.Wait()
 				synctest.Wait()
@@ -85,7 +85,7 @@ func TestClaimWhenTheLeaderFallsSilent(t *testing.T) {
 				r.network.Slow(c.delay, c.loss)
 				var took []time.Duration
 				for i := range uint64(15) {
-					time.Sleep(70 * time.Second)                 // until the voters have no old answer times
+					fakeSleep(70 * time.Second)                  // until the voters have no old answer times
 					r.get("d").Claim(t.Context(), claimsOf(2*i)) // d knows the leader
 					leader := r.leader()
 					r.network.Partition([]string{leader}, slices.DeleteFunc([]string{"a", "b", "c", "d", "e"}, func(id string) bool { return id == leader }))

@@ -87,6 +87,9 @@ func withRing(t *testing.T, voters, others []string, f func(t *testing.T, r *tes
 	})
 }
 
+// fakeSleep waits in the fake time of a test in a bubble, see package synctest. It takes no real time.
+func fakeSleep(d time.Duration) { time.Sleep(d) }
+
 func (r *testRing) start(id string) *member {
 	listener, err := r.network.Listen(id)
 	if err != nil {
@@ -178,7 +181,7 @@ func (r *testRing) leader() string {
 				}
 			}
 		}
-		time.Sleep(100 * time.Millisecond) // of the bubble
+		fakeSleep(100 * time.Millisecond)
 	}
 	for _, id := range r.voters {
 		if m := r.get(id); m != nil {
