@@ -103,16 +103,18 @@ func (r *Ring) send(to *member, marks []holders.Mark) (sent int) {
 
 // claim claims occurrences. It decides locally what can be decided without the other members,
 // and sends the rest to each of them in one message. If this host has just joined, it may not see yet
-// a member whose claim it granted before that. It claims the occurrence when it sees that member.
+// a member whose claim it granted before that. It claims the occurrence when it sees that member. If
+// members answer so slowly that the hold-off is over before a claim is decided, the next member that could
+// claim the occurrence waits, because it would wait for the same answers, and the start would be later.
 func (r *Ring) claim(claims []holders.Claim) {
 	if len(claims) == 0 {
 		return
 	}
 	now := r.o.Now()
 	peers := r.alive()
-	names := make([]string, len(peers))
+	names, longest := make([]string, len(peers)), time.Duration(0)
 	for i, p := range peers {
-		names[i] = p.id
+		names[i], longest = p.id, max(longest, r.claimTime(p))
 	}
 	var questions []holders.Question
 	for _, c := range claims {
@@ -121,6 +123,10 @@ func (r *Ring) claim(claims []holders.Claim) {
 			continue
 		}
 		if by := r.table.AskedBy(c.Occurrence, names); by != "" && r.isNew() {
+			r.emit(holders.Claimed{Occurrence: c.Occurrence, Grant: holders.Postponed, By: by})
+			continue
+		}
+		if by := r.table.AskedSince(c.Occurrence, now.Add(-longest)); by != "" && longest > r.own.Rules.HoldOff && !c.Again {
 			r.emit(holders.Claimed{Occurrence: c.Occurrence, Grant: holders.Postponed, By: by})
 			continue
 		}

@@ -127,6 +127,7 @@ func TestClaimIsRefused(t *testing.T) {
 		o := occurrence(7)
 		r.members[1].Take(holders.Claim{Occurrence: o})
 		r.granted(r.members[1], o, holders.Granted)
+		fakeSleep(mostClaim)
 		r.members[2].Take(holders.Claim{Occurrence: o})
 		if by := r.granted(r.members[2], o, holders.Refused); by != r.members[1].id {
 			t.Errorf("refused for %s, want %s", by, r.members[1].id)
@@ -200,6 +201,7 @@ func TestLateAnswerCountsWhileTheClaimWaits(t *testing.T) {
 		r.net.lose(1) // the mark does not arrive
 		b.Take(holders.Claim{Occurrence: o})
 		r.granted(b, o, holders.Granted)
+		fakeSleep(mostClaim)
 		overB, overC := b.busyFor(t, 800*time.Millisecond), c.busyFor(t, 2*time.Second)
 		a.Take(holders.Claim{Occurrence: o})
 		r.granted(a, o, holders.Refused)
@@ -246,6 +248,27 @@ func TestClaimAfterAJoinWaitsLonger(t *testing.T) {
 		r.agree(5*time.Second, r.members)
 		over = r.members[2].busyFor(t, 2*time.Second)
 		r.takesBetween(occurrence(8), 2*time.Second, 2*time.Second+100*time.Millisecond)
+		<-over
+	})
+}
+
+// While a member waits for a slow answer to its claim, the next one does not claim the occurrence: it would wait
+// for the same answer, and the occurrence would start later.
+func TestClaimWaitsForTheClaimOfAnotherMember(t *testing.T) {
+	bubble(t, func(t *testing.T, r *testRing) {
+		r.ring(3)
+		b, a, slow := r.members[0], r.members[1], r.members[2] // b has precedence over a
+		over := slow.busyFor(t, 2*mostClaim)
+		o, began := occurrence(7), time.Now()
+		a.Take(holders.Claim{Occurrence: o})
+		fakeSleep(2 * time.Second)
+		if by := r.claim(b, o, holders.Postponed); by != a.id {
+			t.Errorf("it is postponed by %q, want %q", by, a.id)
+		}
+		r.granted(a, o, holders.Granted)
+		if took := time.Since(began); took > mostClaim+100*time.Millisecond {
+			t.Errorf("it took %s", took)
+		}
 		<-over
 	})
 }
@@ -710,6 +733,7 @@ func (h *testMember) inRun(t *testing.T, f func()) {
 func TestClaimsWaitForDistantMembers(t *testing.T) {
 	bubble(t, func(t *testing.T, r *testRing) {
 		r.ring(2)
+		fakeSleep(slowTime)
 		h, holder, o := r.members[0], r.members[1], occurrence(7)
 		r.net.lose(1) // no mark arrives
 		holder.Take(holders.Claim{Occurrence: o})

@@ -138,8 +138,21 @@ func (r *Table) Answer(from string, q Question, now time.Time) Answer {
 		return a
 	}
 	e := r.entry(q.Occurrence, now)
-	e.asked, e.askedIn = asker, max(e.askedIn, q.Generation)
+	if e.asked != asker {
+		e.asked, e.askedAt = asker, now.UnixNano()
+	}
+	e.askedIn = max(e.askedIn, q.Generation)
 	return a
+}
+
+// AskedSince returns the live member whose claim for an occurrence was granted last, if it was granted first
+// after a time and no mark of that member has arrived yet. It may still wait for answers of other members.
+func (r *Table) AskedSince(o exchange.Occurrence, since time.Time) string {
+	e := r.entries[o]
+	if e == nil || e.asked == nobody || r.dead[e.asked] || e.askedAt < since.UnixNano() {
+		return ""
+	}
+	return e.asked.Value()
 }
 
 // AskedBy returns the member whose claim for an occurrence was granted last, if no mark of it has arrived

@@ -13,6 +13,7 @@ type entry struct {
 	asked        name  // the member that was last answered Free, or nobody
 	lostTo       name  // the member that won against a claim of this one, or nobody
 	askedIn      uint8 // the highest generation of these two claims
+	askedAt      int64 // when asked was first answered Free
 	changed      int64
 }
 
