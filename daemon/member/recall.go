@@ -21,9 +21,20 @@ const (
 	recallMost = 100_000
 )
 
-// recall announces what this host ran before its daemon started: first the live runs, whose
-// attempts it knows.
+// recall announces what this host ran before its daemon started.
 func (r *Member) recall(ctx context.Context, v *view.View, history *store.Store) {
+	progress, err := recalled(ctx, v, history)
+	if err != nil {
+		r.log.Error("cannot announce what this host ran before to other members", "error", err)
+	}
+	if len(progress) > 0 {
+		r.members.Take(progress...)
+	}
+}
+
+// recalled returns the progress of occurrences that this host ran or skipped before its daemon started:
+// first of the live runs, whose attempts it knows.
+func recalled(ctx context.Context, v *view.View, history *store.Store) (progress []holders.Effect, err error) {
 	var shared []job.ID
 	keys := map[job.ID]job.Key{}
 	owned := map[string][]job.ID{}
@@ -33,10 +44,9 @@ func (r *Member) recall(ctx context.Context, v *view.View, history *store.Store)
 		owned[h.Owner] = append(owned[h.Owner], v.ID(i))
 	}
 	if len(shared) == 0 {
-		return
+		return nil, nil
 	}
 	now := v.Now().Wall
-	var progress []holders.Effect
 	left := map[exchange.Occurrence]bool{}
 	add := func(run *job.Run) {
 		o := exchange.OccurrenceOf(keys[run.Job], run.Due)
@@ -53,22 +63,29 @@ func (r *Member) recall(ctx context.Context, v *view.View, history *store.Store)
 			add(&run)
 		}
 	}
-	err := eachRecent(ctx, history, owned, now, recallMost, func(run *job.Run) {
+	err = eachRecent(ctx, history, owned, now, recallMost, func(run *job.Run) {
 		if !run.State.Live() {
 			add(run)
 		}
 	})
 	if err == nil {
 		err = history.Skips(ctx, shared, now.Add(-recallTime), now.Add(time.Minute), 1, func(s job.Record) {
-			progress = append(progress, exchange.Progress{Occurrence: exchange.OccurrenceOf(keys[s.Job], s.Due), Phase: exchange.Over})
+			if isForAll(s.Reason) {
+				progress = append(progress, exchange.Progress{Occurrence: exchange.OccurrenceOf(keys[s.Job], s.Due), Phase: exchange.Over})
+			}
 		})
 	}
-	if err != nil {
-		r.log.Error("cannot announce what this host ran before to other members", "error", err)
+	return progress, err
+}
+
+// isForAll reports whether no member runs an occurrence that this host skipped for a reason. For the other
+// reasons, this host could not run or claim it: another member may have a run of it that still waits.
+func isForAll(r job.Reason) bool {
+	switch r {
+	case job.NoUser, job.AccountRefused, job.IsDisabled, job.IsHeld, job.OutsideHours, job.NoQuorum:
+		return false
 	}
-	if len(progress) > 0 {
-		r.members.Take(progress...)
-	}
+	return true
 }
 
 // eachRecent calls f for the newest runs of recallTime, limit at most. Each user has an equal share

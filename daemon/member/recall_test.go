@@ -5,6 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/engine/exchange"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/store"
@@ -85,5 +88,29 @@ func TestEachRecentSharesItsLimit(t *testing.T) {
 	}
 	if want := map[job.ID]int{"backup": 6, "ann/often": 10}; !maps.Equal(got, want) {
 		t.Errorf("runs %v, want %v", got, want)
+	}
+}
+
+// TestRecalledSkips: an occurrence was skipped here because the user of its job did not exist on this host. Another
+// member may have a run of it that waits, and would drop it if this host reported that the occurrence is over.
+func TestRecalledSkips(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	for reason, want := range map[job.Reason]int{job.NoUser: 0, job.OutsideHours: 0, job.NoQuorum: 0, job.Late: 1, job.IsPaused: 1} {
+		history, err := store.Open(t.Context(), t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		skip := job.Record{At: now, Kind: job.Decided, Decision: job.DecideSkip, Job: "backup", Due: now.Add(-time.Minute), Reason: reason, User: "root"}
+		if err := history.Commit(t.Context(), store.Batch{At: now, Era: 1, BootID: "boot", Records: []job.Record{skip}}); err != nil {
+			t.Fatal(err)
+		}
+		file, _ := crontab.Parse("ring", "#@ name=backup scope=ring\n* * * * * backup\n", crontab.Config{Owner: "root"})
+		e := engine.New(engine.State{})
+		e.Step(job.Moment{Wall: now, Up: time.Hour}, event.Load{Crontabs: []*crontab.File{file}, Ring: event.Available})
+		progress, err := recalled(t.Context(), e.View(), history)
+		if err != nil || len(progress) != want {
+			t.Errorf("%s: got %v, %v, want %d occurrences", reason, progress, err, want)
+		}
+		history.Close()
 	}
 }
