@@ -46,7 +46,7 @@ func (h *host) merged(b *testing.B) []figure {
 	d.see(b, "web-000")
 	began := time.Now()
 	d.press(b, "a")
-	d.redrawn(b, "100 000 jobs")
+	d.redrawn(b, "100000 jobs")
 	all := time.Since(began)
 	var keys, filter []time.Duration
 	for i := range benchKeys {

@@ -3,27 +3,11 @@ package page
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 )
-
-// Thousands writes a number with a blank between groups of three digits.
-func Thousands(n int) string {
-	text := strconv.Itoa(n)
-	for i := len(text) - 3; i > 0; i -= 3 {
-		text = text[:i] + " " + text[i:]
-	}
-	return text
-}
-
-// CountLong is a number of things in words, which may be large: "8 912 runs".
-func CountLong(n int, thing string) string {
-	_, noun, _ := strings.Cut(display.Count(n, thing), " ")
-	return Thousands(n) + " " + noun
-}
 
 // Percent is a share with one decimal, never rounded up to all.
 func Percent(part, whole int) string {

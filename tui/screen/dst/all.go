@@ -259,7 +259,7 @@ func (s *affected) drawCount(row canvas.View, w *screen.World) {
 	for _, r := range s.rows.All() {
 		jobs[r.key.job] = struct{}{}
 	}
-	text := fmt.Sprintf("%s of %s jobs in the next two changes of their clocks", page.Thousands(len(jobs)), page.Thousands(w.Board.Len()))
+	text := fmt.Sprintf("%d of %d jobs in the next two changes of their clocks", len(jobs), w.Board.Len())
 	row.PutCut(1, 0, row.Width()-2, text, w.Glyphs.Ellipsis, canvas.Style{Bold: true})
 	if s.Typing() || s.Filter() != "" {
 		field := min(max(page.Width(s.Filter())+2, 8), 24)

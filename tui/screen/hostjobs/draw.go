@@ -12,9 +12,9 @@ import (
 
 // Heading returns the number of hosts, and of those that are not reached.
 func (s *HostJobs) Heading(*screen.World) string {
-	text := "Jobs of " + page.CountLong(len(s.hosts), "host")
+	text := "Jobs of " + display.Count(len(s.hosts), "host")
 	if down := len(s.down()); down > 0 {
-		text += ", " + page.CountLong(down, "host") + " not reached"
+		text += ", " + display.Count(down, "host") + " not reached"
 	}
 	return text
 }

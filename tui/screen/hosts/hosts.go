@@ -124,9 +124,9 @@ func (s *Hosts) Heading(*screen.World) string {
 			down++
 		}
 	}
-	text := "Hosts: " + page.CountLong(len(s.rows.All()), "host")
+	text := "Hosts: " + display.Count(len(s.rows.All()), "host")
 	if down > 0 {
-		text += ", " + page.CountLong(down, "host") + " not reached"
+		text += ", " + display.Count(down, "host") + " not reached"
 	}
 	return text
 }

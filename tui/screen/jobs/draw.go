@@ -126,7 +126,7 @@ func (s *Jobs) drawHead(row canvas.View, w *screen.World) {
 	if DrawFilterError(row, s.rows.List, w) || row.Width() < 20 {
 		return
 	}
-	x := row.Put(1, 0, page.CountLong(w.Board.Len(), "job"), canvas.Style{Bold: true}) + 2
+	x := row.Put(1, 0, display.Count(w.Board.Len(), "job"), canvas.Style{Bold: true}) + 2
 	for _, c := range []struct {
 		state job.State
 		word  string
@@ -137,7 +137,7 @@ func (s *Jobs) drawHead(row canvas.View, w *screen.World) {
 		{job.StateHeld, "held", w.Board.Count(job.StateHeld)}, {job.StateDisabled, "off", w.Board.Count(job.StateDisabled)},
 	} {
 		sign, _, style := screen.StateLook(w, c.state)
-		text := sign + " " + page.Thousands(c.n) + " " + c.word
+		text := sign + " " + strconv.Itoa(c.n) + " " + c.word
 		if c.n > 0 && x+page.Width(text) <= row.Width() {
 			x = row.Put(x, 0, text, style) + 2
 		}
@@ -162,7 +162,7 @@ func dayText(w *screen.World) string {
 	if d == nil || d.Runs == 0 {
 		return ""
 	}
-	return fmt.Sprintf("24 h: %s, %s ok, lag p99 %s", page.CountLong(d.Runs, "run"), page.Percent(d.OK, d.Runs), display.Lag(d.LagP99))
+	return fmt.Sprintf("24 h: %s, %s ok, lag p99 %s", display.Count(d.Runs, "run"), page.Percent(d.OK, d.Runs), display.Lag(d.LagP99))
 }
 
 // drawQuery draws the order and the filter at the right, and returns the column
@@ -183,7 +183,7 @@ func (s *Jobs) drawQuery(row canvas.View, w *screen.World) int {
 		}
 	}
 	if n := s.table.Marks(); n > 0 {
-		part(page.Thousands(n)+" marked", canvas.Style{Bold: true}, "")
+		part(strconv.Itoa(n)+" marked", canvas.Style{Bold: true}, "")
 	}
 	if s.table.Typing() || s.query.Text != "" {
 		room := min(max(page.Width(s.table.Filter())+2, 8), max(30, row.Width()/2), max(end, 0))
@@ -256,7 +256,7 @@ func (s *Jobs) drawList(v canvas.View, full int, w *screen.World) {
 // drawUnseen reports, below a short list, that the user does not see all jobs.
 func (s *Jobs) drawUnseen(v canvas.View, w *screen.World) {
 	if st := &w.Status; v.Height() > 1 && st.Loaded > st.Jobs {
-		text := fmt.Sprintf("you see %s of %s jobs: your own. Root sees all.", page.Thousands(st.Jobs), page.Thousands(st.Loaded))
+		text := fmt.Sprintf("you see %d of %d jobs: your own. Root sees all.", st.Jobs, st.Loaded)
 		v.PutCut(1, 1, v.Width()-2, text, w.Glyphs.Ellipsis, canvas.Style{Role: canvas.Off})
 	}
 }
@@ -266,7 +266,7 @@ func (r *Rows) EmptyText(w *screen.World) []string {
 	st := &w.Status
 	switch {
 	case r.List.Searching():
-		return []string{"Searching " + page.CountLong(w.Board.Len(), "job") + " ..."}
+		return []string{"Searching " + display.Count(w.Board.Len(), "job") + " ..."}
 	case w.Board.Len() > 0:
 		what := "match"
 		if r.Query.Text != "" {
@@ -275,7 +275,7 @@ func (r *Rows) EmptyText(w *screen.World) []string {
 		if len(r.Query.States) > 0 {
 			what += " with state " + StateWords(r.Query.States)
 		}
-		return []string{fmt.Sprintf("0 of %s %s. esc clears", page.Thousands(w.Board.Len()), what)}
+		return []string{fmt.Sprintf("0 of %d %s. esc clears", w.Board.Len(), what)}
 	case !w.Board.Complete() && w.Link.Tried && !w.Link.Live:
 		return nil // the shell reports it
 	case !w.Board.Complete():

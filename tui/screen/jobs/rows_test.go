@@ -31,7 +31,7 @@ func text(s *Jobs, w *screen.World) string {
 // Among many jobs a regular expression does not delay the answer to a key.
 func TestJobsSearchAmongMany(t *testing.T) {
 	s, w, effects := typeAmongMany(t, "/-[0-9]{5}7$/")
-	if got := text(s, w); !strings.Contains(got, "searching") || !strings.Contains(got, "Searching 3 000 jobs ...") {
+	if got := text(s, w); !strings.Contains(got, "searching") || !strings.Contains(got, "Searching 3000 jobs ...") {
 		t.Errorf("before the search:\n%s", got)
 	}
 	screentest.Settle(t, s, w, screentest.NewDaemon(), effects)

@@ -68,7 +68,7 @@ func (s *Ring) drawNode(title, row canvas.View, w *screen.World) {
 		style       canvas.Style
 	}{
 		{"NODE", host, name, canvas.Style{}}, {"STATE", state, 10, style},
-		{"OWNS", page.Thousands(w.Board.Len()), 8, canvas.Style{}}, {"RUN", running, 5, canvas.Style{}},
+		{"OWNS", strconv.Itoa(w.Board.Len()), 8, canvas.Style{}}, {"RUN", running, 5, canvas.Style{}},
 		{"FILES", strconv.Itoa(st.Crontabs), 8, canvas.Style{}}, {"UP", up, 8, canvas.Style{}}, {"LAG P99", lagText, 9, canvas.Style{}},
 		{"VER", version, 12, canvas.Style{}},
 	} {

@@ -169,7 +169,7 @@ func (s *Ring) memberColumns() []table.Column[api.Member] {
 		{Title: "STATE", Width: 11, Text: func(w *screen.World, m *api.Member) (string, canvas.Style) {
 			return memberSign(m.State, w.Glyphs) + " " + string(m.State), memberStyle(m.State)
 		}, Compare: table.By(func(m *api.Member) api.MemberState { return m.State })}, // down, draining, joining, left, up
-		{Title: "OWNS", Width: 8, Text: table.Plain(func(m *api.Member) string { return page.Thousands(m.Owns) }),
+		{Title: "OWNS", Width: 8, Text: table.Plain(func(m *api.Member) string { return strconv.Itoa(m.Owns) }),
 			Compare: table.By(func(m *api.Member) int { return m.Owns }), Falls: true},
 		{Title: "RUN", Width: 5, Text: table.Plain(func(m *api.Member) string { return strconv.Itoa(m.Runs) }),
 			Compare: table.By(func(m *api.Member) int { return m.Runs }), Falls: true},
@@ -237,7 +237,7 @@ func (s *Ring) below(w *screen.World, width int) []page.Paragraph {
 		m := &s.answer.Members[i]
 		bar := strings.Repeat(w.Glyphs.Bars[7], m.Owns*room/most)
 		text = append(text, page.Paragraph{Spans: []page.Span{
-			{Text: " " + display.Pad(page.Shorten(m.Name, name), name) + " "}, {Text: bar, Style: memberStyle(m.State)}, {Text: " " + page.Thousands(m.Owns)},
+			{Text: " " + display.Pad(page.Shorten(m.Name, name), name) + " "}, {Text: bar, Style: memberStyle(m.State)}, {Text: " " + strconv.Itoa(m.Owns)},
 		}})
 	}
 	if odd := s.odd(w); len(odd) > 0 {
@@ -260,7 +260,7 @@ func (s *Ring) odd(w *screen.World) []page.Paragraph {
 		text = append(text, page.Line(" "+w.Glyphs.Late+" this is as it was: "+s.err.Error(), doubt))
 	}
 	if s.answer.Joined && s.answer.Unowned > 0 {
-		text = append(text, page.Line(" "+w.Glyphs.Late+" ring jobs that no member can run: "+page.Thousands(s.answer.Unowned), doubt))
+		text = append(text, page.Line(" "+w.Glyphs.Late+" ring jobs that no member can run: "+strconv.Itoa(s.answer.Unowned), doubt))
 	}
 	if s.answer.Doubled > 0 {
 		text = append(text, page.Line(" "+w.Glyphs.Late+" "+display.Count(s.answer.Doubled, "occurrence")+" ran on two members in the last 24 h, as they did not see each other", doubt))

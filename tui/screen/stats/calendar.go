@@ -2,11 +2,11 @@ package stats
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/tui/canvas"
-	"github.com/cronring/cronring/tui/page"
 	"github.com/cronring/cronring/tui/screen"
 	"github.com/cronring/cronring/tui/table"
 )
@@ -104,8 +104,8 @@ type figure struct {
 
 var figures = []figure{
 	{"success", rateText, func(g *api.StatsGroup) float64 { return float64(g.OK) / float64(max(g.Runs, 1)) }, 1},
-	{"runs", func(g *api.StatsGroup) string { return page.Thousands(g.Runs) }, func(g *api.StatsGroup) float64 { return float64(g.Runs) }, 0},
-	{"failed", func(g *api.StatsGroup) string { return page.Thousands(g.Failed) }, func(g *api.StatsGroup) float64 { return float64(g.Failed) }, -1},
+	{"runs", func(g *api.StatsGroup) string { return strconv.Itoa(g.Runs) }, func(g *api.StatsGroup) float64 { return float64(g.Runs) }, 0},
+	{"failed", func(g *api.StatsGroup) string { return strconv.Itoa(g.Failed) }, func(g *api.StatsGroup) float64 { return float64(g.Failed) }, -1},
 	{"p50", func(g *api.StatsGroup) string { return lengthText(g, g.P50) }, func(g *api.StatsGroup) float64 { return float64(g.P50) }, -1},
 	{"p95", func(g *api.StatsGroup) string { return lengthText(g, g.P95) }, func(g *api.StatsGroup) float64 { return float64(g.P95) }, -1},
 	{"slowest", func(g *api.StatsGroup) string { return lengthText(g, g.Max) }, func(g *api.StatsGroup) float64 { return float64(g.Max) }, -1},

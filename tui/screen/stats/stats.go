@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -67,7 +68,7 @@ func New(about screen.Subject) *Stats {
 			keys.Mark, keys.Range, keys.MarkAll, keys.States, keys.Views, keys.Wide, keys.PreviousRun, keys.NextRun),
 		Columns: []table.Column[api.StatsGroup]{
 			{Title: "JOB", Width: 14, Fill: true, Most: 48, Text: table.Plain(s.rows.Words), Compare: table.By(s.rows.Words)},
-			{Title: "RUNS", Width: 8, From: screen.FullWidth, Right: true, Text: table.Plain(func(g *api.StatsGroup) string { return page.Thousands(g.Runs) }),
+			{Title: "RUNS", Width: 8, From: screen.FullWidth, Right: true, Text: table.Plain(func(g *api.StatsGroup) string { return strconv.Itoa(g.Runs) }),
 				Compare: table.By(func(g *api.StatsGroup) int { return g.Runs }), Falls: true},
 			{Title: "OK", Width: 8, Right: true, Text: func(_ *screen.World, g *api.StatsGroup) (string, canvas.Style) {
 				return rateText(g), canvas.Style{Role: quality(g).role()}

@@ -122,7 +122,7 @@ func keyText(w *screen.World, a keys.Action) string { return cmp.Or(w.Keys.Key(a
 func (s *Timeline) countText(w *screen.World) string {
 	parts := []string{}
 	if n := s.table.Marks(); n > 0 {
-		parts = append(parts, page.Thousands(n)+" marked")
+		parts = append(parts, strconv.Itoa(n)+" marked")
 	}
 	if text := s.rows.NoteText(); text != "" {
 		parts = append(parts, text)
@@ -131,9 +131,9 @@ func (s *Timeline) countText(w *screen.World) string {
 		parts = append(parts, "only "+jobs.StateWords(w.Query.States))
 	}
 	if n, all := s.rows.Len(), w.Board.Len(); n != all {
-		parts = append(parts, page.Thousands(n)+" of "+page.Thousands(all))
+		parts = append(parts, strconv.Itoa(n)+" of "+strconv.Itoa(all))
 	} else {
-		parts = append(parts, page.Thousands(all)+" jobs")
+		parts = append(parts, display.Count(all, "job"))
 	}
 	return strings.Join(parts, "  ")
 }
@@ -394,7 +394,7 @@ func (s *Timeline) peakText(w *screen.World) string {
 	case line.Peak == 1:
 		return "no two jobs start in one minute   " + list
 	}
-	text := "busiest minute " + clockText(w, line.PeakAt, w.OneZone()) + " with " + page.Thousands(line.Peak) + " starts"
+	text := "busiest minute " + clockText(w, line.PeakAt, w.OneZone()) + " with " + strconv.Itoa(line.Peak) + " starts"
 	if !line.Quiet.IsZero() && !line.Quiet.Equal(line.PeakAt) {
 		text += "   quietest near by " + line.Quiet.In(w.OneZone()).Format(w.Clock.Layout("15:04"))
 	}

@@ -5,6 +5,7 @@ package upcoming
 import (
 	"context"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
@@ -68,7 +69,7 @@ func New() *Upcoming {
 				if r.together < 2 {
 					return "", canvas.Style{}
 				}
-				return w.Glyphs.Late + " " + page.Thousands(r.together) + " starts", canvas.Style{Role: canvas.Doubt}
+				return w.Glyphs.Late + " " + strconv.Itoa(r.together) + " starts", canvas.Style{Role: canvas.Doubt}
 			}},
 			{Title: "JOB", Width: 16, Grow: 20, Fill: true, Text: table.Plain(func(r *row) string { return string(r.Job) })},
 			{Title: "USER", Width: 10, From: screen.FullWidth, Text: s.of(func(r *api.Row) string { return r.User })},
@@ -111,9 +112,9 @@ func (s *Upcoming) Heading(*screen.World) string {
 			clashes, last = clashes+1, minute
 		}
 	}
-	text := "Next hour: " + page.CountLong(len(s.rows.All()), "run") + " of " + page.CountLong(len(jobs), "job") + ", " + page.CountLong(clashes, "minute") + " with clashes"
+	text := "Next hour: " + display.Count(len(s.rows.All()), "run") + " of " + display.Count(len(jobs), "job") + ", " + display.Count(clashes, "minute") + " with clashes"
 	if len(s.rows.All()) == mostRuns {
-		text = "Next hour: the first " + page.CountLong(mostRuns, "run")
+		text = "Next hour: the first " + display.Count(mostRuns, "run")
 	}
 	return text
 }
