@@ -454,48 +454,37 @@ func (e *Editor) Type(w *screen.World, k screen.Key) ([]screen.Effect, bool) {
 	case e.form != nil:
 		return e.typeForm(w, k), true
 	}
-	b := e.buffer
-	if w.ReadOnly != "" {
-		return e.typeReadOnly(w, k)
-	}
-	switch k.Name {
-	case "enter":
-		b.Insert("\n")
-	case "tab":
-		b.Insert("\t")
-	case "backspace", "ctrl+h":
-		b.Backspace()
-	case "delete", "ctrl+d":
-		b.Delete()
-	case "ctrl+w", "alt+backspace":
-		b.DeleteWord()
-	case "ctrl+u":
-		b.DeleteToStart()
-	case "ctrl+k":
-		b.DeleteToEnd()
+	do := edits[k.Name]
+	switch {
+	case e.move(k.Name):
+		return e.consider(w), true
+	case do == nil && k.Text == "":
+		return nil, false
+	case w.ReadOnly != "":
+		return []screen.Effect{screen.Toast{Text: w.ReadOnly, Bad: true}}, true
+	case do == nil:
+		e.buffer.Insert(k.Text)
 	default:
-		if !e.move(k.Name) {
-			if k.Text == "" {
-				return nil, false
-			}
-			b.Insert(k.Text)
-		}
+		do(e.buffer)
 	}
-	if b.Version() == e.version {
+	if e.buffer.Version() == e.version {
 		return e.consider(w), true
 	}
 	return []screen.Effect{e.check()}, true
 }
 
-// typeReadOnly moves the cursor, and reports why it does not edit.
-func (e *Editor) typeReadOnly(w *screen.World, k screen.Key) ([]screen.Effect, bool) {
-	switch {
-	case e.move(k.Name):
-		return e.consider(w), true
-	case k.Text == "":
-		return nil, false
-	}
-	return []screen.Effect{screen.Toast{Text: "nothing is typed: " + w.ReadOnly, Bad: true}}, true
+// edits are what keys other than letters do to the text.
+var edits = map[string]func(*edit.Buffer){
+	"enter":         func(b *edit.Buffer) { b.Insert("\n") },
+	"tab":           func(b *edit.Buffer) { b.Insert("\t") },
+	"backspace":     (*edit.Buffer).Backspace,
+	"ctrl+h":        (*edit.Buffer).Backspace,
+	"delete":        (*edit.Buffer).Delete,
+	"ctrl+d":        (*edit.Buffer).Delete,
+	"ctrl+w":        (*edit.Buffer).DeleteWord,
+	"alt+backspace": (*edit.Buffer).DeleteWord,
+	"ctrl+u":        (*edit.Buffer).DeleteToStart,
+	"ctrl+k":        (*edit.Buffer).DeleteToEnd,
 }
 
 // move answers to a key that moves the cursor.
