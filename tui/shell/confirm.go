@@ -3,8 +3,10 @@ package shell
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
+	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/edit"
@@ -178,14 +180,19 @@ const doSlot = "do"
 
 // carryOut performs a Do, adds it to the command log, and shows the result.
 func (s *Shell) carryOut(owner screen.Screen, d screen.Do) {
-	e := s.note(d)
+	s.begin(waiting{owner: owner, do: d})
+}
+
+func (s *Shell) begin(w waiting) {
+	d, e := w.do, s.note(w.do)
 	if d.Show != nil {
 		s.commands[d.Show] = e
 		s.push(d.Show)
 		return
 	}
 	slot := fmt.Sprintf("%s %d", doSlot, e.number)
-	s.waiting[slot] = waiting{owner, d, e}
+	w.entry = e
+	s.waiting[slot] = w
 	if d.Program != nil {
 		s.order(nil, screen.Execute{Slot: slot, Program: d.Program})
 		return
@@ -198,6 +205,7 @@ type waiting struct {
 	owner screen.Screen
 	do    screen.Do
 	entry *entry
+	undo  *screen.Do // of Shell.undo; nil: this does not undo a change
 }
 
 // took handles the answers to the shell's own requests.
@@ -241,7 +249,10 @@ func (s *Shell) took(a screen.Answer) {
 		s.showMessage(w.toast(message, s.w.KeyOf(keys.Undo)))
 	}
 	if a.Err == nil && w.do.Undo != nil {
-		s.undo = append(s.undo[max(len(s.undo)-maxUndo+1, 0):], *w.do.Undo)
+		s.undo = append(s.undo[max(len(s.undo)-maxUndo+1, 0):], w.do.Undo)
+	}
+	if w.undo != nil && !mayWorkLater(a.Err) {
+		s.undo = slices.DeleteFunc(s.undo, func(d *screen.Do) bool { return d == w.undo })
 	}
 	if a.Err == nil && w.do.Watch != nil {
 		s.perform(w.owner, w.do.Watch())
@@ -249,6 +260,15 @@ func (s *Shell) took(a screen.Answer) {
 	if w.do.Slot != "" && w.owner != nil {
 		s.perform(w.owner, w.owner.Take(s.w, screen.Answer{Slot: w.do.Slot, Value: a.Value, Err: a.Err, Done: true}))
 	}
+}
+
+// mayWorkLater reports whether a request can succeed if it is repeated, because the daemon did not refuse it.
+func mayWorkLater(err error) bool {
+	if err == nil {
+		return false
+	}
+	kind := api.KindOf(err)
+	return kind == api.Unreachable || kind == api.TimedOut || kind == api.Internal
 }
 
 // maxUndo is the highest number of changes that can be undone.

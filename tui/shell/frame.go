@@ -116,17 +116,14 @@ func (s *Shell) clockText(width int) string {
 	case !s.w.Board.Complete():
 		return "loading"
 	}
-	now, clock, live := s.w.Now.In(s.w.OneZone()), s.w.Clock.Layout("15:04:05"), "live "
-	if s.w.Status.NoDaemon != "" {
-		live = "cron "
-	}
+	text := s.w.Now.In(s.w.OneZone()).Format(s.w.Clock.Layout("15:04:05") + " MST")
 	switch {
-	case width < screen.FullWidth:
-		return now.Format(clock)
 	case width < 80:
-		return live + now.Format(clock)
+		return text
+	case s.w.Status.NoDaemon != "":
+		return "cron " + text
 	}
-	return live + now.Format(clock+" MST")
+	return "live " + text
 }
 
 // clockDistance formats a duration as minutes and seconds: 00:14.

@@ -54,7 +54,7 @@ type Shell struct {
 	toast    toast
 	log      []*entry
 	waiting  map[string]waiting // by slot
-	undo     []screen.Do
+	undo     []*screen.Do
 	sought   *version // of a file, to be restored; any key cancels it
 	greeting string   // first message to the user
 	job      job.ID   // the job that the cursor moves to when it appears; empty: none

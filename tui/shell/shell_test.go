@@ -405,6 +405,57 @@ func TestUndoOffersTheVersionBefore(t *testing.T) {
 }
 
 // The confirmation of a stop names the process when the daemon has reported it.
+// failingDaemon answers requests to resume jobs with an error.
+type failingDaemon struct {
+	*screentest.Daemon
+	err error
+}
+
+func (d failingDaemon) Resume(context.Context, api.ResumeRequest) ([]job.ID, error) {
+	return nil, d.err
+}
+
+// An undo that fails can be repeated, and never becomes the undo of an earlier change. If the daemon
+// refuses it, the earlier change is next.
+func TestUndoThatFailedIsRepeated(t *testing.T) {
+	for name, tc := range map[string]struct {
+		err  error
+		left int
+	}{
+		"unreachable": {&api.Error{Kind: api.Unreachable, What: "no daemon answers"}, 2},
+		"disk full":   {&api.Error{Kind: api.Internal, What: "no space left on device"}, 2},
+		"refused":     {&api.Error{Kind: api.Conflict, What: "it is not paused"}, 1},
+	} {
+		s, _ := newTestShell(t)
+		d := &screentest.Daemon{}
+		for range 2 {
+			carry(t, s, d, typeKeys(s, "p", "enter", "enter"))
+		}
+		newest := s.undo[1]
+		late := typeKeys(s, "z")
+		if typeKeys(s, "z"); !strings.Contains(s.toast.text, "the last undo is not finished") {
+			t.Errorf("%s: a second z before the answer: %q", name, s.toast.text)
+		}
+		carry(t, s, failingDaemon{d, tc.err}, late)
+		if len(s.undo) != tc.left || tc.left == 2 && s.undo[1] != newest {
+			t.Errorf("%s: %d changes can be undone, want %d", name, len(s.undo), tc.left)
+		}
+		carry(t, s, d, typeKeys(s, "z"))
+		if len(s.undo) != tc.left-1 {
+			t.Errorf("%s: %d changes can be undone after a second z, want %d", name, len(s.undo), tc.left-1)
+		}
+	}
+}
+
+func TestClockShowsItsZoneAtAnyWidth(t *testing.T) {
+	for _, width := range []int{40, 59, 60, 79, 80, 200} {
+		s, _ := newTestShell(t)
+		if head, _, _ := strings.Cut(shown(s, width, 24), "\n"); !strings.HasSuffix(head, " 18:02:11 CET ") {
+			t.Errorf("width %d: got %q, want the time with its zone", width, head)
+		}
+	}
+}
+
 func TestStopNamesTheProcess(t *testing.T) {
 	d := &screentest.Daemon{
 		OnHistory: func(f api.Filter) (api.Runs, error) {

@@ -26,8 +26,7 @@ type version struct {
 func (s *Shell) takeBack() {
 	if n := len(s.undo); n > 0 {
 		last := s.undo[n-1]
-		s.undo = s.undo[:n-1]
-		s.carryOut(nil, last)
+		s.begin(waiting{do: *last, undo: last})
 		return
 	}
 	v := &version{file: s.w.Placed(s.front().Subject(s.w)).File}
@@ -38,6 +37,11 @@ func (s *Shell) takeBack() {
 
 // refusesUndo returns why nothing can be undone, or "".
 func (s *Shell) refusesUndo(about screen.Subject) string {
+	for _, w := range s.waiting {
+		if w.undo != nil {
+			return "the last undo is not finished"
+		}
+	}
 	if len(s.undo) > 0 {
 		return ""
 	}
