@@ -37,9 +37,10 @@ type Fit int
 
 // The ways to fit a column.
 const (
-	Never  Fit = iota // Width and Grow are as they are set
-	IfRoom            // it becomes wider if there is room, and narrower if others need it; a Fill column stops at its longest text
-	Always            // it becomes wider although others then have less room
+	Never      Fit = iota // Width and Grow are as they are set
+	IfRoom                // it becomes wider if there is room, and narrower if others need it; a Fill column stops at its longest text
+	BeforeFill            // likewise, although the Fill column then has less than its Least
+	Always                // it becomes wider although others then have less room
 )
 
 // Plain returns the Text of a column in the usual style.
@@ -103,7 +104,11 @@ func distribute[R any](shown []placedColumn[R], spare int) {
 	}
 	spare += shrink(shown, wanted-max(spare-kept, 0))
 	for i := range shown {
-		more := max(min(shown[i].Grow, spare-kept), 0)
+		room := spare - kept
+		if shown[i].Fit == BeforeFill {
+			room = spare
+		}
+		more := max(min(shown[i].Grow, room), 0)
 		shown[i].width += more
 		spare -= more
 	}

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/cronring/cronring/daemon/display"
@@ -21,7 +22,8 @@ type list[K comparable] struct {
 	top    int
 	height int // as drawn last
 	marks  map[K]struct{}
-	anchor K // the other end of a range
+	hidden int // marks of rows that are not shown: no action applies to them
+	anchor K   // the other end of a range
 	from   int
 	ranged bool
 	chosen []K // see Chosen
@@ -34,8 +36,9 @@ type list[K comparable] struct {
 const unseen = 50
 
 // Settle adjusts cursor, marks and range after items have changed. A removed item
-// loses its mark, and a cursor on it stays at its index. The cursor keeps its line on
-// the screen, unless the first item is in view.
+// loses its mark, and a cursor on it stays at its index. An item that a filter hides has
+// its mark again when it is shown. The cursor keeps its line on the screen, unless the
+// first item is in view.
 func (t *Table[K, R]) Settle() {
 	t.known = false
 	t.dropMarks()
@@ -58,20 +61,18 @@ func (t *Table[K, R]) Settle() {
 	}
 }
 
-// dropMarks takes the marks of what is gone, in one pass over the items: all of
-// them may be marked.
+// dropMarks removes the marks of removed items, and counts those of hidden ones.
 func (t *Table[K, R]) dropMarks() {
 	if len(t.marks) == 0 {
 		return
 	}
-	here := make(map[K]struct{}, len(t.marks))
+	maps.DeleteFunc(t.marks, func(k K, _ struct{}) bool { return !t.Source.Has(k) })
+	t.hidden = len(t.marks)
 	for i := range t.Source.Len() {
-		k := t.Source.At(i)
-		if _, ok := t.marks[k]; ok {
-			here[k] = struct{}{}
+		if _, ok := t.marks[t.Source.At(i)]; ok {
+			t.hidden--
 		}
 	}
-	t.marks = here
 }
 
 // Select moves the cursor to an item; false: it is not there.
@@ -207,8 +208,8 @@ func (t *Table[K, R]) stretch() {
 // markAll marks every item, or takes all marks where every one has it.
 func (t *Table[K, R]) markAll() {
 	t.ranged = false
-	if len(t.marks) == t.Source.Len() {
-		clear(t.marks)
+	if len(t.marks)-t.hidden == t.Source.Len() {
+		t.Unmark()
 		return
 	}
 	for i := range t.Source.Len() {
@@ -228,8 +229,8 @@ func (t *Table[K, R]) clear() bool {
 	switch {
 	case t.ranged:
 		t.ranged = false
-	case len(t.marks) > 0:
-		clear(t.marks)
+	case len(t.marks) > t.hidden:
+		t.Unmark()
 	case t.Filter() != "":
 		t.input = edit.Line{}
 	default:
@@ -240,7 +241,7 @@ func (t *Table[K, R]) clear() bool {
 
 // Unmark takes all marks, as after an action on them.
 func (t *Table[K, R]) Unmark() {
-	t.ranged, t.known = false, false
+	t.ranged, t.known, t.hidden = false, false, 0
 	clear(t.marks)
 }
 
@@ -263,7 +264,7 @@ func (t *Table[K, R]) Marked(i int) bool {
 // the range, or the item under the cursor. marked reports which. The result is
 // cached, because every key on the last line needs it.
 func (t *Table[K, R]) Chosen() (chosen []K, marked bool) {
-	marked = t.ranged || len(t.marks) > 0
+	marked = t.ranged || len(t.marks) > t.hidden
 	if !t.known {
 		t.chosen, t.known = t.choose(marked), true
 	}
@@ -299,12 +300,12 @@ func (t *Table[K, R]) choose(marked bool) []K {
 	return chosen
 }
 
-// Marks returns how many items are marked or in the range.
+// Marks returns how many of the shown items are marked or in the range.
 func (t *Table[K, R]) Marks() int {
+	n := len(t.marks) - t.hidden
 	if !t.ranged {
-		return len(t.marks)
+		return n
 	}
-	n := len(t.marks)
 	for i := min(t.from, t.at); i <= max(t.from, t.at); i++ {
 		if _, ok := t.marks[t.Source.At(i)]; !ok {
 			n++

@@ -27,6 +27,9 @@ func settle[K comparable](l *Table[K, K], items Slice[K]) {
 	l.Settle()
 }
 
+// Has reports whether there is a row.
+func (s Slice[K]) Has(k K) bool { return s.Place(k) >= 0 }
+
 // Place returns the position of a row.
 func (s Slice[K]) Place(k K) int {
 	for i := range s {

@@ -19,7 +19,8 @@ import (
 type Source[K comparable, R any] interface {
 	Len() int
 	At(i int) K
-	Place(k K) int // -1: it is not there
+	Place(k K) int // -1: it is not shown
+	Has(k K) bool  // false: it is not even hidden by a filter
 	// Row returns the row at an index. It is valid until the source changes.
 	Row(i int) *R
 	// Filter keeps only rows that match a text.
@@ -288,7 +289,7 @@ type Rows[K comparable, R any] struct {
 
 	all     []R               // in the order in which they were set
 	shown   []int             // indexes of the rows that match the filter, sorted
-	places  map[K]int         // of rows in shown
+	places  map[K]int         // of rows in shown; -1: it is hidden
 	compare func(a, b *R) int // sorts shown; nil: it is in the order of all
 	filter  string
 }
@@ -323,6 +324,7 @@ func (s *Rows[K, R]) Filter(text string) {
 	text = strings.ToLower(text)
 	s.shown, s.places = s.shown[:0], make(map[K]int, len(s.all))
 	for i := range s.all {
+		s.places[s.Key(&s.all[i])] = -1
 		if text == "" || strings.Contains(strings.ToLower(s.Words(&s.all[i])), text) {
 			s.shown = append(s.shown, i)
 		}
@@ -340,10 +342,14 @@ func (s *Rows[K, R]) Len() int     { return len(s.shown) }
 func (s *Rows[K, R]) At(i int) K   { return s.Key(s.Row(i)) }
 func (s *Rows[K, R]) Row(i int) *R { return &s.all[s.shown[i]] }
 
-// Place returns the index of a row, or -1.
+// Place returns the index of a row, or -1. Has reports whether there is such a row, including hidden ones.
 func (s *Rows[K, R]) Place(k K) int {
 	if i, ok := s.places[k]; ok {
 		return i
 	}
 	return -1
+}
+func (s *Rows[K, R]) Has(k K) bool {
+	_, ok := s.places[k]
+	return ok
 }

@@ -105,6 +105,18 @@ func TestTableColumnsFollowTheirTexts(t *testing.T) {
 	}
 }
 
+// The longest name needs seven cells. The Fill column has its own width and what is left.
+func TestTableColumnGrowsBeforeTheFillColumn(t *testing.T) {
+	text := func(_ *screen.World, s *string) (string, canvas.Style) { return *s, canvas.Style{} }
+	for fit, want := range map[Fit]string{IfRoom: "4 13", BeforeFill: "7 10"} {
+		table, _ := fruitTable(Column[string]{Title: "A", Width: 4, Fit: fit, Text: text}, Column[string]{Title: "B", Width: 8, Fill: true, Least: 14})
+		table.Place(nil, 18, 18)
+		if got := fmt.Sprint(table.placed[0].width, table.placed[1].width); got != want {
+			t.Errorf("fit %d: widths %s, want %s", fit, got, want)
+		}
+	}
+}
+
 func TestTableDrawsTitlesCellsMarksAndCursor(t *testing.T) {
 	table, _ := fruitTable(
 		Column[string]{Title: "NAME", Width: 6, Text: func(_ *screen.World, s *string) (string, canvas.Style) { return *s, canvas.Style{} }},
@@ -207,6 +219,36 @@ func TestTableFilterHidesRows(t *testing.T) {
 			t.Errorf("after esc: %d rows and filter %q, want all 4", rows.Len(), table.Filter())
 		}
 	}
+}
+
+// A marked row that a filter hides is not chosen, and has its mark again when it is shown. A removed row has not.
+func TestTableKeepsTheMarksOfHiddenRows(t *testing.T) {
+	table, rows := fruitTable()
+	want := func(marked string) {
+		t.Helper()
+		chosen, is := table.Chosen()
+		if got := strings.Join(chosen, " "); got != marked || table.Marks() != len(strings.Fields(marked)) || !is {
+			t.Errorf("marked: got %q, %d, %t, want %q", got, table.Marks(), is, marked)
+		}
+	}
+	table.Move(keys.Mark)
+	table.Move(keys.Mark)
+	want("apple banana")
+	table.SetFilter("")
+	table.Move(keys.Filter)
+	table.Type(nil, screen.Key{Name: "n", Text: "n"})
+	want("banana")
+	table.Type(nil, screen.Key{Name: "x", Text: "x"})
+	if _, is := table.Chosen(); is {
+		t.Error("a row is chosen although none is shown")
+	}
+	rows.Set([]string{"apple", "cherry", "date"})
+	table.Settle()
+	table.Type(nil, screen.Key{Name: "esc"})
+	want("apple")
+	rows.Set([]string{"apple", "banana"})
+	table.Settle()
+	want("apple")
 }
 
 func TestTableSelectsAClickedLine(t *testing.T) {

@@ -65,7 +65,7 @@ func (s *Jobs) allColumns(w *screen.World, full, width int) []table.Column[api.R
 	}
 	columns := []table.Column[api.Row]{
 		columnState:    {Title: "STATE", Width: stateWidth(w, full), Draw: drawState},
-		columnJob:      {Title: "JOB", Width: 16, Fit: table.IfRoom, Text: table.Plain(s.jobName)},
+		columnJob:      {Title: "JOB", Width: 16, Fit: table.BeforeFill, Text: table.Plain(s.jobName)},
 		columnSchedule: {Title: "SCHEDULE", From: 80, Rank: 8, Width: 14, Fit: table.IfRoom, Most: 29, Draw: drawSchedule},
 		columnNext:     {Title: "NEXT", Rank: 3, Width: point, Fit: fitNext, Least: point, Most: 20, Draw: DrawNext},
 		columnNode:     {Title: "NODE", From: filled("host", 80), Rank: 7, Width: 5, Fit: table.Always, Most: 9, Draw: drawNode},

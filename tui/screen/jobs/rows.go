@@ -51,6 +51,12 @@ func (r *Rows) Filter(text string) {
 func (r *Rows) Len() int        { return r.List.Len() }
 func (r *Rows) At(i int) job.ID { return r.Board.Row(r.List.At(i)).Job }
 
+// Has reports whether there is a job, although the filter may hide it.
+func (r *Rows) Has(id job.ID) bool {
+	_, ok := r.Board.Find(id)
+	return ok
+}
+
 // Place returns the index of a job, or -1.
 func (r *Rows) Place(id job.ID) int {
 	if slot, ok := r.Board.Find(id); ok {
