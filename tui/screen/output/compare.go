@@ -1,12 +1,16 @@
 package output
 
 import (
+	"context"
+	"fmt"
+
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/change"
 	"github.com/cronring/cronring/tui/failure"
 	"github.com/cronring/cronring/tui/page"
+	"github.com/cronring/cronring/tui/screen"
 )
 
 // maxDiffLines bounds how much of two outputs is compared.
@@ -127,4 +131,65 @@ func (c *comparison) fit(width int, between string) {
 	if width > 0 {
 		c.log.lines = beside(c.lines, width/2-3, between)
 	}
+}
+
+// compare requests the difference from the last successful run, or returns to the
+// output.
+func (s *Output) compare() []screen.Effect {
+	if s.against != nil {
+		s.against = nil
+		return nil
+	}
+	if !s.known {
+		return nil
+	}
+	return s.compareWith(0)
+}
+
+// compareWith requests the difference from a run; 0: from the last successful one.
+func (s *Output) compareWith(other job.RunID) []screen.Effect {
+	s.subject.Against = 0
+	id, at, after, only := s.run.Job, s.run.ID, plainLines(&s.log, s.log.only), s.log.only
+	return []screen.Effect{screen.Ask{Slot: slotCompare, Call: func(ctx context.Context, d screen.Daemon) (any, error) {
+		base, err := job.Run{}, error(nil)
+		if other != 0 {
+			base, err = d.OneRun(ctx, other.String())
+		} else if base, err = runBefore(ctx, d, id, at, func(r *job.Run) bool { return r.State == job.RunEnded && r.OK() }); err != nil {
+			err = fmt.Errorf("cannot compare with an earlier run that went well: %w", err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		before, err := outputOf(ctx, d, base.ID)
+		if err != nil {
+			return nil, err
+		}
+		return &comparison{run: base, lines: diffLines(plainLines(before, only), after)}, nil
+	}}}
+}
+
+// outputOf reads the output of a run.
+func outputOf(ctx context.Context, d screen.Daemon, id job.RunID) (*logView, error) {
+	log := new(logView)
+	for e, err := range d.Output(ctx, id.String(), false) {
+		if err != nil {
+			return nil, err
+		}
+		if e.Chunk != nil {
+			log.take(*e.Chunk)
+		}
+	}
+	log.finish()
+	return log, nil
+}
+
+// plainLines are the lines of a stream, or of both outputs, without colours.
+func plainLines(l *logView, only job.Stream) []string {
+	var lines []string
+	for i := range l.lines[:min(len(l.lines), maxDiffLines)] {
+		if line := &l.lines[i]; line.stream == only || only == "" && line.stream != job.System {
+			lines = append(lines, line.plain())
+		}
+	}
+	return lines
 }

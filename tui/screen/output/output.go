@@ -5,21 +5,17 @@ package output
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"os"
 	"os/exec"
 	"strings"
-	"time"
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/jobinfo"
 	"github.com/cronring/cronring/tui/keys"
-	"github.com/cronring/cronring/tui/page"
 	"github.com/cronring/cronring/tui/screen"
 )
 
@@ -81,20 +77,6 @@ func (s *Output) Open(*screen.World) []screen.Effect {
 		}
 		return newestOf(ctx, d, subject.Jobs[0])
 	}}}
-}
-
-// newestOf returns the newest run of a job. A run that waits for a retry has no
-// output yet: the failed attempt is shown instead.
-func newestOf(ctx context.Context, d screen.Daemon, id job.ID) (job.Run, error) {
-	run, err := d.OneRun(ctx, string(id)+"@last")
-	if err != nil || run.WaitsOn() != job.WaitsOnRetry {
-		return run, err
-	}
-	tried, err := runBefore(ctx, d, id, run.ID, func(r *job.Run) bool { return !r.Started.IsZero() })
-	if err != nil {
-		return run, nil
-	}
-	return tried, nil
 }
 
 // show begins to show a run.
@@ -287,142 +269,6 @@ func (s *Output) Type(_ *screen.World, k screen.Key) ([]screen.Effect, bool) {
 	return nil, s.shown().typed(k)
 }
 
-// near requests the previous or next run of the job.
-func (s *Output) near(a keys.Action) []screen.Effect {
-	if !s.known {
-		return nil
-	}
-	id, at := s.run.Job, s.run.ID
-	return []screen.Effect{screen.Ask{Slot: slotNear, Call: func(ctx context.Context, d screen.Daemon) (any, error) {
-		if a == keys.PreviousRun {
-			r, err := runBefore(ctx, d, id, at, func(*job.Run) bool { return true })
-			if errors.Is(err, errNoRun) {
-				err = fmt.Errorf("run %s is the oldest of %s that is known", at, display.Text(string(id)))
-			}
-			return r, err
-		}
-		return runAfter(ctx, d, id, at)
-	}}}
-}
-
-// Bounds of a look through the history of a job.
-const (
-	historyPage  = 500
-	historyPages = 20
-)
-
-// runBefore is the newest run of a job before another that is wanted.
-func runBefore(ctx context.Context, d screen.Daemon, id job.ID, before job.RunID, wanted func(*job.Run) bool) (job.Run, error) {
-	for range historyPages {
-		runs, err := d.History(ctx, api.Filter{Refs: []string{string(id)}, Before: before, Limit: historyPage})
-		if err != nil {
-			return job.Run{}, err
-		}
-		for i := range runs.Runs {
-			if r := &runs.Runs[i]; r.ID < before && wanted(r) {
-				return *r, nil
-			}
-		}
-		if len(runs.Runs) < historyPage {
-			break
-		}
-		before = runs.Runs[len(runs.Runs)-1].ID
-	}
-	return job.Run{}, errNoRun
-}
-
-var errNoRun = errors.New("no such run is known")
-
-// runAfter is the oldest run of a job after another.
-func runAfter(ctx context.Context, d screen.Daemon, id job.ID, after job.RunID) (job.Run, error) {
-	var found job.Run
-	before := job.RunID(0)
-	for range historyPages {
-		runs, err := d.History(ctx, api.Filter{Refs: []string{string(id)}, Before: before, Limit: historyPage})
-		if err != nil {
-			return job.Run{}, err
-		}
-		for _, r := range runs.Runs {
-			if r.ID <= after {
-				return orNone(found, id, after)
-			}
-			found, before = r, r.ID
-		}
-		if len(runs.Runs) < historyPage {
-			break
-		}
-	}
-	return orNone(found, id, after)
-}
-
-func orNone(r job.Run, id job.ID, after job.RunID) (job.Run, error) {
-	if r.ID == 0 {
-		return r, fmt.Errorf("run %s is the newest of %s", after, display.Text(string(id)))
-	}
-	return r, nil
-}
-
-// compare requests the difference from the last successful run, or returns to the
-// output.
-func (s *Output) compare() []screen.Effect {
-	if s.against != nil {
-		s.against = nil
-		return nil
-	}
-	if !s.known {
-		return nil
-	}
-	return s.compareWith(0)
-}
-
-// compareWith requests the difference from a run; 0: from the last successful one.
-func (s *Output) compareWith(other job.RunID) []screen.Effect {
-	s.subject.Against = 0
-	id, at, after, only := s.run.Job, s.run.ID, plainLines(&s.log, s.log.only), s.log.only
-	return []screen.Effect{screen.Ask{Slot: slotCompare, Call: func(ctx context.Context, d screen.Daemon) (any, error) {
-		base, err := job.Run{}, error(nil)
-		if other != 0 {
-			base, err = d.OneRun(ctx, other.String())
-		} else if base, err = runBefore(ctx, d, id, at, func(r *job.Run) bool { return r.State == job.RunEnded && r.OK() }); err != nil {
-			err = fmt.Errorf("cannot compare with an earlier run that went well: %w", err)
-		}
-		if err != nil {
-			return nil, err
-		}
-		before, err := outputOf(ctx, d, base.ID)
-		if err != nil {
-			return nil, err
-		}
-		return &comparison{run: base, lines: diffLines(plainLines(before, only), after)}, nil
-	}}}
-}
-
-// outputOf reads the output of a run.
-func outputOf(ctx context.Context, d screen.Daemon, id job.RunID) (*logView, error) {
-	log := new(logView)
-	for e, err := range d.Output(ctx, id.String(), false) {
-		if err != nil {
-			return nil, err
-		}
-		if e.Chunk != nil {
-			log.take(*e.Chunk)
-		}
-	}
-	log.finish()
-	return log, nil
-}
-
-// plainLines are the lines of a stream, or of both outputs, without colours.
-func plainLines(l *logView, only job.Stream) []string {
-	var lines []string
-	for i := range l.lines[:min(len(l.lines), maxDiffLines)] {
-		if line := &l.lines[i]; line.stream == only || only == "" && line.stream != job.System {
-			lines = append(lines, line.plain())
-		}
-	}
-	return lines
-}
-
 // Refuses returns why a key does nothing with this output now.
 func (s *Output) Refuses(_ *screen.World, a keys.Action) string {
 	switch {
@@ -450,144 +296,3 @@ func (s *Output) Foot(*screen.World) []keys.Action {
 
 // Subject is the run.
 func (s *Output) Subject(*screen.World) screen.Subject { return s.subject }
-
-// Draw draws a line about the run, and the log.
-func (s *Output) Draw(v canvas.View, w *screen.World) {
-	if s.against != nil {
-		s.against.fit(v.Width(), w.Glyphs.Down)
-	}
-	log := s.shown()
-	if log.raw {
-		log.draw(v, w, s.zone(w))
-		return
-	}
-	defer func() { s.drawStatus(v.Row(0), w, log) }() // it shows the lines in view
-	body := v.Below(1)
-	if log.typing || log.needle != "" {
-		s.drawSearch(body.Row(body.Height()-1), w, log)
-		body = body.Above(body.Height() - 1)
-	}
-	if text := s.instead(w, log); text != nil {
-		p := page.Page{Paragraphs: text}
-		p.Draw(body, w)
-		return
-	}
-	log.draw(body, w, s.zone(w))
-}
-
-func (s *Output) zone(w *screen.World) *time.Location {
-	row, _ := w.Row(s.subject)
-	return w.In(row.Zone)
-}
-
-// instead returns the text that replaces an empty log.
-func (s *Output) instead(w *screen.World, log *logView) []page.Paragraph {
-	off := canvas.Style{Role: canvas.Off}
-	_, some := log.next(log.dropped)
-	switch {
-	case some:
-		return nil
-	case s.err != nil:
-		return page.ErrorText(w, s.err)
-	case s.against != nil:
-		return []page.Paragraph{page.Line(" The output is the same, but for times and numbers.", off)}
-	case !s.known:
-		return page.Unknown(w, nil)
-	case log.only != "" && len(log.lines) > 0:
-		return []page.Paragraph{page.Line(" Nothing on this stream; f shows others.", off)}
-	case s.run.State.Live():
-		return []page.Paragraph{page.Line(" Waiting for output ...", off)}
-	case !s.done:
-		return []page.Paragraph{page.Line(" Reading ...", off)}
-	}
-	return []page.Paragraph{page.Line(" It wrote nothing.", off)}
-}
-
-// drawStatus draws the state of the run, and how the log is shown.
-func (s *Output) drawStatus(v canvas.View, w *screen.World, log *logView) {
-	width, end := v.Width(), v.Width()
-	if words := s.modes(log); words != "" {
-		end = v.PutRight(0, words+" ", canvas.Style{Role: canvas.Off})
-	}
-	v = v.In(0, 0, end, 1)
-	if !s.known {
-		return
-	}
-	x := 1
-	for i, p := range s.status(w, width) {
-		if n := display.Width(display.Text(p.Text)); i > 0 && x+2+n > v.Width() {
-			return
-		}
-		x = v.Put(x, 0, p.Text, p.Style) + 2
-	}
-}
-
-// status returns the state of the run, the most important first.
-func (s *Output) status(w *screen.World, width int) []page.Span {
-	r := &s.run
-	sign, style := screen.RunSign(w, r)
-	words := []page.Span{{Text: sign + " " + r.ResultOrState(), Style: style}}
-	if width < screen.FullWidth { // where the first line has no room for it
-		words = append(words, page.Span{Text: fmt.Sprintf("%s %s", r.Job, r.ID)})
-	}
-	if !r.Started.IsZero() {
-		end := r.Ended
-		if end.IsZero() {
-			end = w.Now
-		}
-		row, _ := w.Row(s.subject)
-		took := "took " + display.Brief(end.Sub(r.Started))
-		switch {
-		case r.OnlyStarted():
-			took = "end not known"
-		case r.Ended.IsZero():
-			took = "for " + display.Brief(end.Sub(r.Started).Truncate(time.Second))
-		}
-		words = append(words, page.Span{Text: took}, page.Span{Text: "began " + w.Stamp(r.Started, row.Zone)})
-	}
-	if text := jobinfo.UsageText(r.Usage); text != "" {
-		words = append(words, page.Span{Text: text, Style: canvas.Style{Role: canvas.Off}})
-	}
-	return words
-}
-
-// modes returns how the log is shown, and the position in it.
-func (s *Output) modes(log *logView) string {
-	var words []string
-	if s.against == nil && !s.done && s.known {
-		words = append(words, "live")
-		if log.follow {
-			words[0] = "follow"
-		}
-	}
-	if log.only != "" {
-		words = append(words, "only "+string(log.only))
-	}
-	if log.lone && log.needle != "" {
-		words = append(words, "matching")
-	}
-	if log.cut {
-		words = append(words, "cut")
-	}
-	if n := log.last() - log.dropped; n > 0 {
-		words = append(words, fmt.Sprintf("%d-%d/%d", log.top.line-log.dropped+1, log.foot-log.dropped+1, n))
-	}
-	return strings.Join(words, " ")
-}
-
-func (s *Output) drawSearch(v canvas.View, w *screen.World, log *logView) {
-	x := v.Put(0, 0, " /", canvas.Style{Role: canvas.Match})
-	if log.typing {
-		x = page.DrawInput(v, x, 0, v.Width()/2, &log.input, w)
-	} else {
-		w.ClickActs(v, keys.Search)
-		x = v.Put(x, 0, log.needle, canvas.Style{Role: canvas.Match})
-	}
-	if log.needle != "" {
-		text := "in " + display.Count(log.count(), "line")
-		if log.literal() {
-			text += "; not a regular expression, so this text"
-		}
-		v.Put(x+2, 0, text, canvas.Style{Role: canvas.Off})
-	}
-}
