@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/timetable"
@@ -54,19 +53,13 @@ type Editor struct {
 	saves     bool // a save is under way
 }
 
-// asking is a question of the editor's own, on its last lines.
-type asking struct {
-	text  string
-	keys  map[string]func() []screen.Effect
-	hints []string // those keys and what they do
-}
-
 // New edits the crontab of a subject, or else the user's own. NewEntry begins
 // with an entry that is added to it.
 func New(w *screen.World, s screen.Subject) *Editor {
 	s = w.Placed(s)
 	return &Editor{file: s.File, line: s.Line}
 }
+
 func NewEntry(w *screen.World, s screen.Subject) *Editor {
 	return &Editor{file: room(w, s).File, adds: true}
 }
@@ -217,57 +210,6 @@ func (e *Editor) upToDate() {
 	}
 }
 
-// looked holds what takes a while to compute for an entry.
-type looked struct {
-	key     string
-	outlook edit.Outlook
-}
-
-// consider finds out about the entry under the cursor, if that is another one.
-func (e *Editor) consider(w *screen.World) []screen.Effect {
-	e.about = e.entry()
-	key := ""
-	if e.about != nil {
-		key = timetable.Identity(e.about.Schedule) + "\n" + e.about.Spec()
-	}
-	if key == e.look {
-		return nil
-	}
-	e.look, e.outlook, e.clash, e.clashed = key, nil, nil, false
-	if e.about == nil {
-		return []screen.Effect{screen.Forget{Slot: slotLook}, screen.Forget{Slot: slotClash}}
-	}
-	entry, checked, now := e.about, e.checked, w.Now
-	effects := []screen.Effect{screen.Ask{Slot: slotLook, Call: func(context.Context, screen.Daemon) (any, error) {
-		return looked{key, checked.LookAhead(entry, now)}, nil
-	}}}
-	next := entry.Schedule.Next(now)
-	if next.IsZero() || next.After(now.AddDate(0, 0, 7)) {
-		return append(effects, screen.Forget{Slot: slotClash})
-	}
-	from := next.Truncate(time.Minute)
-	return append(effects, screen.Ask{Slot: slotClash, Call: func(ctx context.Context, d screen.Daemon) (any, error) {
-		return d.Clashes(ctx, api.ClashQuery{From: from, To: from.Add(time.Minute), Least: 1, Limit: 1})
-	}})
-}
-
-// entry returns the entry at the cursor, or nil.
-func (e *Editor) entry() *crontab.Entry {
-	return e.checked.About(e.buffer.Cursor().Line+1, func(line int) (string, bool) {
-		if line > e.buffer.Len() {
-			return "", false
-		}
-		return e.buffer.Line(line - 1), true
-	})
-}
-
-func (e *Editor) tookClash(a screen.Answer) {
-	clashes, ok := a.Value.(api.Clashes)
-	if e.clashed = ok && a.Err == nil; e.clashed && len(clashes.Clashes) > 0 {
-		e.clash = &clashes.Clashes[0]
-	}
-}
-
 // Refresh has nothing to follow: the file is the person's own while they edit it.
 func (*Editor) Refresh(*screen.World) []screen.Effect { return nil }
 
@@ -294,20 +236,6 @@ func (e *Editor) Refuses(w *screen.World, a keys.Action) string {
 		return e.refusesTry(w)
 	case a == keys.Problem && e.checked.Errors+e.checked.Warnings == 0:
 		return "there is none"
-	}
-	return ""
-}
-
-func (e *Editor) refusesSave() string {
-	e.upToDate()
-	switch {
-	case e.saves:
-		return "it is being saved"
-	case len(e.checked.Blocking) > 0:
-		first := e.checked.Blocking[0]
-		return fmt.Sprintf("blocked by %s; line %d: %s", display.Count(len(e.checked.Blocking), "new error"), first.Line+e.crontab.Above(), first.Message)
-	case !e.buffer.Changed():
-		return "nothing is changed"
 	}
 	return ""
 }
@@ -374,73 +302,6 @@ func (e *Editor) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
 		return nil, false
 	}
 	return append(e.consider(w), e.check()), true
-}
-
-// leave asks before it discards changes.
-func (e *Editor) leave() ([]screen.Effect, bool) {
-	if !e.known || !e.buffer.Changed() {
-		return nil, false
-	}
-	added, changed, removed := e.checked.Count()
-	e.asks = &asking{
-		text:  fmt.Sprintf("Discard what you changed in %s?  +%d ~%d -%d", e.name(), added, changed, removed),
-		hints: []string{"y", "discard", "esc", "continue editing"},
-		keys: map[string]func() []screen.Effect{
-			"y": func() []screen.Effect {
-				e.buffer.Saved()
-				return []screen.Effect{screen.Back{}}
-			},
-		},
-	}
-	return nil, true
-}
-
-// save has the daemon put the text in place. The daemon reports the revision that Undo
-// restores.
-func (e *Editor) save() []screen.Effect {
-	request := api.CrontabFileRequest{File: e.crontab.File, Text: []byte(e.buffer.Text()), Base: e.crontab.Sum}
-	e.saves = true
-	return []screen.Effect{change.Install(request, e.name(), []string{"cronring", "edit", e.crontab.File}, slotSaved)}
-}
-
-// saved continues after a save, or asks which version to keep if the file has changed
-// meanwhile.
-func (e *Editor) saved(a screen.Answer) []screen.Effect {
-	e.saves = false
-	if a.Err == nil {
-		return []screen.Effect{e.read(slotResave)}
-	}
-	if api.KindOf(a.Err) == api.Conflict {
-		e.asks = &asking{
-			text:  e.name() + " was changed by another user in the meantime. Overwrite it, or discard your changes?",
-			hints: []string{"o", "overwrite", "t", "discard", "esc", "continue editing"},
-			keys: map[string]func() []screen.Effect{
-				"o": func() []screen.Effect {
-					e.crontab.Sum = ""
-					return e.save()
-				},
-				"t": func() []screen.Effect {
-					e.known = false
-					return []screen.Effect{e.read(slotCrontab)}
-				},
-			},
-		}
-	}
-	return nil
-}
-
-// reread compares with the file as it is now, and keeps later edits.
-func (e *Editor) reread(w *screen.World, a screen.Answer) []screen.Effect {
-	if a.Err != nil {
-		return nil // the next save finds out
-	}
-	t := a.Value.(api.CrontabText)
-	e.crontab, e.checker = t, edit.NewChecker(&t, change.LoadZone)
-	if string(t.Text) == e.buffer.Text() {
-		e.buffer.Saved()
-	}
-	e.take(e.see())
-	return e.consider(w)
 }
 
 // Typing is always so: keys are text.
@@ -520,17 +381,6 @@ func (e *Editor) move(key string) bool {
 		return false
 	}
 	return true
-}
-
-func (e *Editor) answer(k screen.Key) []screen.Effect {
-	do, ok := e.asks.keys[k.Name]
-	if ok || k.Name == "esc" || k.Name == "n" {
-		e.asks = nil
-	}
-	if !ok {
-		return nil
-	}
-	return do()
 }
 
 // room returns where an entry is added: in the file of the subject, or in the user's own
