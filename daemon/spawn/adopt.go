@@ -250,3 +250,19 @@ func (r *reader) watchAdopted(c *child, ends pipe.Ends, status int) {
 		r.assumeStarted(c, status)
 	}
 }
+
+// groupOf finds the group of a run of another daemon.
+func (s *Spawner) groupOf(h *handed.Run) Group {
+	text := []byte(h.Group)
+	if len(text) == 0 && s.options.Runs != "" {
+		text, _ = os.ReadFile(s.dir.Base(h.Run) + groupSuffix) // most have none
+	}
+	if len(text) == 0 || s.options.Groups == nil {
+		return nil
+	}
+	g, err := s.options.Groups.Find(text)
+	if err != nil {
+		return nil
+	}
+	return g
+}

@@ -24,18 +24,6 @@ func (s *Spawner) Check(check effect.Check) {
 	s.take(c)
 }
 
-// limitCheck ends the command of if= when its time is over.
-func (s *Spawner) limitCheck(c *child) {
-	c.timer = time.AfterFunc(s.checkTime, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if c.outcome.IsZero() && !c.again {
-			c.late = true
-			s.kill(c, syscall.SIGKILL)
-		}
-	})
-}
-
 // endCheck reports how the if= command ended. If it was killed for a Hold that failed, it runs
 // again.
 func (s *Spawner) endCheck(c *child) {

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/daemon/atomicfile"
+	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn/handed"
 	"github.com/cronring/cronring/daemon/spawn/pipe"
@@ -337,4 +338,86 @@ func (s *Spawner) endLeftover(c *child) {
 	if done {
 		s.report(c, nil)
 	}
+}
+
+// endStart is called by the reader when the pipe for reports is closed: the
+// command runs, or never will.
+func (s *Spawner) endStart(c *child) {
+	s.reportBegun(c)
+	if c.tool == nil {
+		for _, warning := range c.progress.Warnings() {
+			s.note(c, "%s", warning)
+		}
+	}
+	if c.progress.Failure() == nil {
+		c.progress = nil
+		if c.tool == nil && !c.check {
+			s.events <- event.Started{Run: c.run, PID: c.pid, At: s.startOf(c)}
+		}
+	}
+}
+
+// startOf is now, or the end of a child that was reaped before.
+func (s *Spawner) startOf(c *child) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at := now(); c.ended.IsZero() || at.Before(c.ended) {
+		return at
+	}
+	return c.ended
+}
+
+// reportBegun has Options.Began called. The reader does so when the command runs or never
+// will, and the process loop before it reaps the process, whichever comes first.
+func (s *Spawner) reportBegun(c *child) {
+	if s.options.Began == nil || c.tool != nil || c.check {
+		return
+	}
+	s.beginning.Lock()
+	defer s.beginning.Unlock()
+	if !c.begun {
+		c.begun = true
+		s.options.Began(c.run, c.pid)
+	}
+}
+
+// abandon reports a child that never had a process, as far as is known.
+func (s *Spawner) abandon(c *child, why error) {
+	s.mu.Lock()
+	delete(s.living, c.run)
+	c.outcome, c.ended = job.Outcome{Kind: job.NotStarted, Error: why.Error()}, now()
+	if errors.Is(why, starter.ErrUnknown) {
+		c.outcome.Kind = job.Lost
+	} else {
+		c.unrun = !errors.Is(why, ErrUnsure) && !errors.Is(why, errStopping) && !errors.Is(why, errCancelled)
+	}
+	s.mu.Unlock()
+	if c.tool != nil {
+		c.tool.err = why
+		s.files.Release(c.tool.stdin)
+	}
+	s.report(c, nil)
+}
+
+func (s *Spawner) settleOwed() {
+	s.mu.Lock()
+	s.owed--
+	idle := s.owed == 0
+	s.mu.Unlock()
+	if idle {
+		s.wakeLoop() // the process loop may wait for this in order to return
+	}
+}
+
+// reapLog is called when the process of a run's file has ended. Spawner.mu is
+// held.
+func (s *Spawner) reapLog(c *child, status syscall.WaitStatus) {
+	delete(s.logs, c.log.pid)
+	c.log.pid = 0
+	if c.log.last {
+		if s.lastLogs[c.user]--; s.lastLogs[c.user] == 0 {
+			delete(s.lastLogs, c.user)
+		}
+	}
+	c.log.unstarted = status.Exited() && status.ExitStatus() == starter.ExitFailed
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/cronring/cronring/daemon/budget"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/daemon/spawn/handed"
 )
 
 // prepareCallers is the number of groups that are made at once.
@@ -139,22 +138,6 @@ func (s *Spawner) markGroup(c *child) {
 	if text, err := c.group.MarshalJSON(); err == nil {
 		_ = os.WriteFile(s.dir.Base(c.run)+groupSuffix, text, 0o600) // as said
 	}
-}
-
-// groupOf finds the group of a run of another daemon.
-func (s *Spawner) groupOf(h *handed.Run) Group {
-	text := []byte(h.Group)
-	if len(text) == 0 && s.options.Runs != "" {
-		text, _ = os.ReadFile(s.dir.Base(h.Run) + groupSuffix) // most have none
-	}
-	if len(text) == 0 || s.options.Groups == nil {
-		return nil
-	}
-	g, err := s.options.Groups.Find(text)
-	if err != nil {
-		return nil
-	}
-	return g
 }
 
 // endGroup reads the usage of the group of an ended run, and removes the group. Background

@@ -7,6 +7,7 @@ import (
 	"github.com/cronring/cronring/daemon/budget"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn/handed"
+	"github.com/cronring/cronring/daemon/spawn/pipe"
 	"github.com/cronring/cronring/daemon/spawn/runoutput"
 	"github.com/cronring/cronring/daemon/spawn/self"
 )
@@ -271,4 +272,65 @@ func (s *Spawner) endTail(c *child) {
 	s.forgetNames(c)
 	s.sendLate(c, true)
 	c.memory.Release()
+}
+
+// lateReader is a child that is read until a time.
+type lateReader struct {
+	child *child
+	pipes pipe.Ends
+	until time.Time
+}
+
+// linger delays the report of a reaped child while a pipe is open: what it
+// printed last may still be in the pipe. Background processes that it left
+// behind may hold the pipe for ever. Spawner.mu is held.
+func (r *reader) linger(c *child) {
+	l := lateReader{c, c.pipes, time.Now().Add(r.s.options.Linger)}
+	r.lingering = append(r.lingering, l)
+	if len(r.lingering) == 1 {
+		r.setDeadline(r.nextDeadline())
+	}
+}
+
+// expire reports the children that have lingered long enough. The pipes that
+// background processes hold stay open; the others are closed.
+func (r *reader) expire() {
+	for _, l := range r.overdue(time.Now()) {
+		if r.lingerAgain(l.child) || r.leaveOpen(l.child) {
+			continue
+		}
+		for _, fd := range l.pipes {
+			if stream, ok := r.holds(int32(fd), l.child); ok {
+				r.readRest(int32(fd), stream)
+				r.end(int32(fd), stream)
+			}
+		}
+	}
+}
+
+// lingerAgain lets a child linger once more if it has ended before its start could be reported: on a
+// busy machine the reader may get to both late. Whether its background processes may keep its output
+// depends on whether its command ran.
+func (r *reader) lingerAgain(c *child) bool {
+	if c.progress == nil || c.progress.Failure() != nil {
+		return false
+	}
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	r.linger(c)
+	return true
+}
+
+// overdue removes the lingerers whose time has passed, and sets the deadline for the next.
+func (r *reader) overdue(at time.Time) []lateReader {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	n := 0
+	for n < len(r.lingering) && !r.lingering[n].until.After(at) {
+		n++
+	}
+	due := r.lingering[:n:n]
+	r.lingering = r.lingering[n:]
+	r.setDeadline(r.nextDeadline())
+	return due
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/cronring/cronring/crontab/diagnostic"
 	"github.com/cronring/cronring/daemon/account"
@@ -338,4 +339,16 @@ func (s *Spawner) deliver(name string, f lookup) {
 	delete(s.ask.waiting, name)
 	s.mu.Unlock()
 	s.wakeLoop()
+}
+
+// limitCheck ends the command of if= when its time is over.
+func (s *Spawner) limitCheck(c *child) {
+	c.timer = time.AfterFunc(s.checkTime, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if c.outcome.IsZero() && !c.again {
+			c.late = true
+			s.kill(c, syscall.SIGKILL)
+		}
+	})
 }

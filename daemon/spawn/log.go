@@ -11,7 +11,6 @@ import (
 	"github.com/cronring/cronring/daemon/spawn/command"
 	"github.com/cronring/cronring/daemon/spawn/logfile"
 	"github.com/cronring/cronring/daemon/spawn/pipe"
-	"github.com/cronring/cronring/daemon/starter"
 )
 
 // A process of the run's user appends the output of a run with log=file:PATH to the file, and gets
@@ -91,19 +90,6 @@ func (s *Spawner) startLog(c *child, file string, cmd command.Command) (status, 
 	c.log.pid, s.logs[pid] = pid, c
 	s.mu.Unlock()
 	return said[0], in[1], nil
-}
-
-// reapLog is called when the process of a run's file has ended. Spawner.mu is
-// held.
-func (s *Spawner) reapLog(c *child, status syscall.WaitStatus) {
-	delete(s.logs, c.log.pid)
-	c.log.pid = 0
-	if c.log.last {
-		if s.lastLogs[c.user]--; s.lastLogs[c.user] == 0 {
-			delete(s.lastLogs, c.user)
-		}
-	}
-	c.log.unstarted = status.Exited() && status.ExitStatus() == starter.ExitFailed
 }
 
 // logPatience is the time that the process has for the output in its pipe after the run has ended.

@@ -1,6 +1,7 @@
 package spawn
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,8 @@ import (
 	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/sandbox"
+	"github.com/cronring/cronring/daemon/spawn/command"
+	"github.com/cronring/cronring/daemon/spawn/runoutput"
 )
 
 // Options set up a Spawner. The zero value is usable.
@@ -245,4 +248,20 @@ type DescriptorStore interface {
 	// Forget is called once for each run that was kept or adopted, after its
 	// end was reported.
 	Forget(run job.RunID)
+}
+
+// ownOutput is the most output of a run, in bytes, that an entry of a user's crontab may keep with
+// output-max=: the daemon keeps it in memory.
+const ownOutput = 1 << 20
+
+func (s *Spawner) outputOf(start *effect.Start) int {
+	usual := cmp.Or(s.options.Output, runoutput.DefaultLimit)
+	if e := start.Entry; e != nil && e.File().Format != crontab.User {
+		usual = cmp.Or(s.options.Output, option.HostOutput)
+	}
+	wanted := cmp.Or(command.OptionsOf(start).OutputMax, usual)
+	if command.IsOwn(start.Entry, "output-max") {
+		return min(wanted, max(ownOutput, usual))
+	}
+	return wanted
 }

@@ -2,34 +2,26 @@ package spawn
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
-	"syscall"
 	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/cronring/cronring/crontab"
-	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/budget"
-	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/daemon/spawn/command"
+	"github.com/cronring/cronring/daemon/spawn/epoll"
 	"github.com/cronring/cronring/daemon/spawn/pipe"
 	"github.com/cronring/cronring/daemon/spawn/runoutput"
 )
 
-// reader reads the output of all children. Go's own poller watches its epoll instance, so that waiting
-// blocks no thread.
+// reader reads the output of all children.
 type reader struct {
 	s    *Spawner
-	fd   int
-	file *os.File // the same epoll instance
-	conn syscall.RawConn
-	buf  []byte // for every read of every child
+	set  *epoll.Set // of the descriptors in streams, but for those that wait
+	buf  []byte     // for every read of every child
 	pace pace
 
 	// Guarded by Spawner.mu.
@@ -68,31 +60,14 @@ const (
 	deathStream    job.Stream = "death"    // a pidfd
 )
 
-// lateReader is a child that is read until a time.
-type lateReader struct {
-	child *child
-	pipes pipe.Ends
-	until time.Time
-}
-
 func openReader(s *Spawner) (*reader, error) {
-	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	set, err := epoll.Open()
 	if err != nil {
-		return nil, fmt.Errorf("create epoll: %w", err)
-	}
-	if err := unix.SetNonblock(fd, true); err != nil {
-		return nil, errors.Join(fmt.Errorf("create epoll: %w", err), unix.Close(fd))
-	}
-	file := os.NewFile(uintptr(fd), "epoll")
-	conn, err := file.SyscallConn()
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("create epoll: %w", err), file.Close())
+		return nil, err
 	}
 	return &reader{
 		s:       s,
-		fd:      fd,
-		file:    file,
-		conn:    conn,
+		set:     set,
 		buf:     make([]byte, runoutput.FrameHead+64<<10),
 		streams: make(map[int32]stream),
 		pace:    pace{read: make(map[string]int)},
@@ -162,7 +137,7 @@ func (r *reader) addAll(c *child, ends pipe.Ends, status int) error {
 		return nil
 	}
 	for _, fd := range append(ends[:], status) {
-		_ = unix.EpollCtl(r.fd, unix.EPOLL_CTL_DEL, fd, nil) // it may not be in the set
+		_ = r.set.Remove(fd) // it may not be in the set
 		delete(r.streams, int32(fd))
 	}
 	c.open -= ends.Count()
@@ -180,17 +155,13 @@ func (r *reader) addOne(fd int, c *child, name job.Stream) error {
 }
 
 // add ignores fd 0, which means none. A pidfd stays readable until the process is reaped, which may
-// take a while: edge-triggered, it reports each change once.
+// take a while: each change is reported once.
 func (r *reader) add(fd int, c *child, name job.Stream) error {
 	if fd == 0 {
 		return nil
 	}
 	r.streams[int32(fd)] = stream{child: c, name: name}
-	event := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)}
-	if name == deathStream {
-		event.Events |= unix.EPOLLET
-	}
-	return unix.EpollCtl(r.fd, unix.EPOLL_CTL_ADD, fd, &event)
+	return r.set.Add(fd, name == deathStream)
 }
 
 // assumeStarted is for a child whose reports epoll cannot watch. Reading them to
@@ -203,25 +174,11 @@ func (r *reader) assumeStarted(c *child, status int) {
 	r.s.mu.Unlock()
 }
 
-// linger delays the report of a reaped child while a pipe is open: what it
-// printed last may still be in the pipe. Background processes that it left
-// behind may hold the pipe for ever. Spawner.mu is held.
-func (r *reader) linger(c *child) {
-	l := lateReader{c, c.pipes, time.Now().Add(r.s.options.Linger)}
-	r.lingering = append(r.lingering, l)
-	if len(r.lingering) == 1 {
-		r.setDeadline(r.nextDeadline())
-	}
-}
-
 // setDeadline interrupts wait at a time; the zero time never does. After stop
 // nothing puts the end off. Spawner.mu is held.
 func (r *reader) setDeadline(at time.Time) {
-	if r.stopped || r.pausing != nil {
-		return
-	}
-	if err := r.file.SetReadDeadline(at); err != nil {
-		panic(fmt.Sprintf("set deadline: %v", err)) // the poller takes every epoll instance
+	if !r.stopped && r.pausing == nil {
+		r.set.SetDeadline(at)
 	}
 }
 
@@ -229,11 +186,11 @@ func (r *reader) setDeadline(at time.Time) {
 func (r *reader) run() error {
 	events := make([]unix.EpollEvent, 128)
 	for {
-		n, err := r.wait(events)
+		n, err := r.set.Wait(events)
 		switch {
 		case errors.Is(err, os.ErrDeadlineExceeded) && r.isStopped():
 			r.closeLate()
-			return r.file.Close()
+			return r.set.Close()
 		case errors.Is(err, os.ErrDeadlineExceeded) && r.isPausing():
 			r.waitForResume()
 		case errors.Is(err, os.ErrDeadlineExceeded):
@@ -241,9 +198,7 @@ func (r *reader) run() error {
 			r.expire()
 			r.readSlow()
 			r.reportLate(hasPassed)
-			// wait reads nothing if the next deadline has passed too.
-			n, _ = unix.EpollWait(r.fd, events, 0)
-			n = max(n, 0)
+			n = r.set.Poll(events) // Wait reads nothing if the next deadline has passed too
 		case err != nil:
 			panic(fmt.Sprintf("await output: %v", err)) // the epoll instance is ours alone
 		}
@@ -256,16 +211,6 @@ func (r *reader) run() error {
 			_ = unix.Nanosleep(&nap, nil) // a signal may end it
 		}
 	}
-}
-
-// wait queries the epoll instance when Go's poller reports that it is ready.
-func (r *reader) wait(events []unix.EpollEvent) (n int, err error) {
-	var failed error
-	err = r.conn.Read(func(fd uintptr) bool {
-		n, failed = unix.EpollWait(int(fd), events, 0)
-		return n != 0
-	})
-	return max(n, 0), errors.Join(err, failed)
 }
 
 // read takes what one pipe has ready, a buffer's worth at most: a job that
@@ -391,52 +336,9 @@ func (r *reader) forget(fd int32) {
 }
 
 func (r *reader) leave(fd int32) {
-	if err := unix.EpollCtl(r.fd, unix.EPOLL_CTL_DEL, int(fd), nil); err != nil {
+	if err := r.set.Remove(int(fd)); err != nil {
 		panic(fmt.Sprintf("forget pipe: %v", err)) // it is in the set until here
 	}
-}
-
-// expire reports the children that have lingered long enough. The pipes that
-// background processes hold stay open; the others are closed.
-func (r *reader) expire() {
-	for _, l := range r.overdue(time.Now()) {
-		if r.lingerAgain(l.child) || r.leaveOpen(l.child) {
-			continue
-		}
-		for _, fd := range l.pipes {
-			if stream, ok := r.holds(int32(fd), l.child); ok {
-				r.readRest(int32(fd), stream)
-				r.end(int32(fd), stream)
-			}
-		}
-	}
-}
-
-// lingerAgain lets a child linger once more if it has ended before its start could be reported: on a
-// busy machine the reader may get to both late. Whether its background processes may keep its output
-// depends on whether its command ran.
-func (r *reader) lingerAgain(c *child) bool {
-	if c.progress == nil || c.progress.Failure() != nil {
-		return false
-	}
-	r.s.mu.Lock()
-	defer r.s.mu.Unlock()
-	r.linger(c)
-	return true
-}
-
-// overdue removes the lingerers whose time has passed, and sets the deadline for the next.
-func (r *reader) overdue(at time.Time) []lateReader {
-	r.s.mu.Lock()
-	defer r.s.mu.Unlock()
-	n := 0
-	for n < len(r.lingering) && !r.lingering[n].until.After(at) {
-		n++
-	}
-	due := r.lingering[:n:n]
-	r.lingering = r.lingering[n:]
-	r.setDeadline(r.nextDeadline())
-	return due
 }
 
 func (r *reader) nextDeadline() (next time.Time) {
@@ -464,22 +366,6 @@ func (r *reader) holds(fd int32, c *child) (stream, bool) {
 }
 
 func now() time.Time { return time.Now().UTC().Round(0) }
-
-// ownOutput is the most output of a run, in bytes, that an entry of a user's crontab may keep with
-// output-max=: the daemon keeps it in memory.
-const ownOutput = 1 << 20
-
-func (s *Spawner) outputOf(start *effect.Start) int {
-	usual := cmp.Or(s.options.Output, runoutput.DefaultLimit)
-	if e := start.Entry; e != nil && e.File().Format != crontab.User {
-		usual = cmp.Or(s.options.Output, option.HostOutput)
-	}
-	wanted := cmp.Or(command.OptionsOf(start).OutputMax, usual)
-	if command.IsOwn(start.Entry, "output-max") {
-		return min(wanted, max(ownOutput, usual))
-	}
-	return wanted
-}
 
 // chunkBytes is the size of a chunk in addition to its data.
 const chunkBytes = int64(unsafe.Sizeof(job.Chunk{}))

@@ -3,8 +3,6 @@ package spawn
 import (
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn/runoutput"
 )
@@ -125,8 +123,7 @@ func (r *reader) readOn() {
 }
 
 func (r *reader) enter(fd int32) {
-	event := unix.EpollEvent{Events: unix.EPOLLIN, Fd: fd}
-	if err := unix.EpollCtl(r.fd, unix.EPOLL_CTL_ADD, int(fd), &event); err != nil {
+	if err := r.set.Add(int(fd), false); err != nil {
 		panic("watch pipe again: " + err.Error()) // it was in the set before
 	}
 }

@@ -476,65 +476,6 @@ func (s *Spawner) beginHere(c *child, who account.Account) {
 	s.reader.watch(c, io.Ours, io.Status)
 }
 
-// endStart is called by the reader when the pipe for reports is closed: the
-// command runs, or never will.
-func (s *Spawner) endStart(c *child) {
-	s.reportBegun(c)
-	if c.tool == nil {
-		for _, warning := range c.progress.Warnings() {
-			s.note(c, "%s", warning)
-		}
-	}
-	if c.progress.Failure() == nil {
-		c.progress = nil
-		if c.tool == nil && !c.check {
-			s.events <- event.Started{Run: c.run, PID: c.pid, At: s.startOf(c)}
-		}
-	}
-}
-
-// startOf is now, or the end of a child that was reaped before.
-func (s *Spawner) startOf(c *child) time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if at := now(); c.ended.IsZero() || at.Before(c.ended) {
-		return at
-	}
-	return c.ended
-}
-
-// reportBegun has Options.Began called. The reader does so when the command runs or never
-// will, and the process loop before it reaps the process, whichever comes first.
-func (s *Spawner) reportBegun(c *child) {
-	if s.options.Began == nil || c.tool != nil || c.check {
-		return
-	}
-	s.beginning.Lock()
-	defer s.beginning.Unlock()
-	if !c.begun {
-		c.begun = true
-		s.options.Began(c.run, c.pid)
-	}
-}
-
-// abandon reports a child that never had a process, as far as is known.
-func (s *Spawner) abandon(c *child, why error) {
-	s.mu.Lock()
-	delete(s.living, c.run)
-	c.outcome, c.ended = job.Outcome{Kind: job.NotStarted, Error: why.Error()}, now()
-	if errors.Is(why, starter.ErrUnknown) {
-		c.outcome.Kind = job.Lost
-	} else {
-		c.unrun = !errors.Is(why, ErrUnsure) && !errors.Is(why, errStopping) && !errors.Is(why, errCancelled)
-	}
-	s.mu.Unlock()
-	if c.tool != nil {
-		c.tool.err = why
-		s.files.Release(c.tool.stdin)
-	}
-	s.report(c, nil)
-}
-
 // report sends a run's end. It is called once for each run, by the goroutine that saw its last
 // event, with s.mu free: the receiver may be slow. left is nil unless a process holds the output
 // open.
@@ -595,15 +536,5 @@ func (s *Spawner) processOf(c *child) handed.Process {
 func (s *Spawner) forgetNames(c *child) {
 	if s.options.Runs != "" {
 		handed.Remove(s.dir.Base(c.run))
-	}
-}
-
-func (s *Spawner) settleOwed() {
-	s.mu.Lock()
-	s.owed--
-	idle := s.owed == 0
-	s.mu.Unlock()
-	if idle {
-		s.wakeLoop() // the process loop may wait for this in order to return
 	}
 }
