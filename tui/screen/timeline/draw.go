@@ -293,6 +293,9 @@ func (s *Timeline) drawFoot(v canvas.View, a axis, w *screen.World) {
 	for _, k := range words {
 		sign, style := screen.OutcomeLook(w, k.kind)
 		style.Bold = style.Role == canvas.Bad || style.Role == canvas.Doubt
+		if x+2+page.Width(k.word) > v.Width() {
+			return
+		}
 		v.Put(x, 2, sign, style)
 		x = v.Put(x+2, 2, k.word, canvas.Style{}) + 2
 	}

@@ -181,6 +181,19 @@ func TestTimelineWithAClockOf12Hours(t *testing.T) {
 	}
 }
 
+// A sign of the legend is shown with its whole word, or not at all.
+func TestTimelineLegendIsNotCut(t *testing.T) {
+	for width := 60; width < 100; width++ {
+		w, c := screentest.NewWorld(t), canvas.New(width, 24)
+		screentest.Show(t, New(), c.View(), w, screentest.NewDaemon())
+		lines := strings.Split(strings.TrimSpace(c.Text()), "\n")
+		shown := strings.Fields(lines[len(lines)-1])
+		if last := shown[len(shown)-1]; !slices.ContainsFunc(legend, func(k cellWord) bool { return k.word == last }) {
+			t.Errorf("%d columns: the legend ends in %q", width, last)
+		}
+	}
+}
+
 func TestTimelineOpensWhatIsUnderTheCursor(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
