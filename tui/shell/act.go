@@ -224,6 +224,10 @@ func (s *Shell) refusesSubject(a keys.Action, about screen.Subject) string {
 		return "nothing is selected"
 	}
 	rows := s.world(about).Rows(about)
+	if changes[a] && a != keys.Stop && (a != keys.Edit || about.File == "") &&
+		len(about.Jobs) > 0 && len(rows) == 0 && s.world(about).Board.Complete() {
+		return "the job no longer exists"
+	}
 	switch a {
 	case keys.Stop:
 		if about.Run == 0 && !slices.ContainsFunc(rows, func(r api.Row) bool { return r.Live > 0 }) {

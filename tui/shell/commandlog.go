@@ -79,7 +79,7 @@ func (l *commandLog) height(_ *Shell, _, room int) int { return room }
 func (l *commandLog) draw(v canvas.View, s *Shell) {
 	v.PutCut(1, 0, v.Width()-2, "What was done here, newest first", s.w.Glyphs.Ellipsis, canvas.Style{Role: canvas.Title})
 	if len(s.log) == 0 {
-		v.PutCut(1, 2, v.Width()-2, "Nothing yet. Each action is shown here as the command that does the same.", s.w.Glyphs.Ellipsis, canvas.Style{})
+		page.DrawWrapped(v.In(1, 2, v.Width()-2, 2), "Nothing yet. Each action is shown here as the command that does the same.", canvas.Style{}, s.w)
 	}
 	for i := range len(s.log) - l.top {
 		if 2*i+3 >= v.Height() {
@@ -99,7 +99,7 @@ func (e *entry) draw(v canvas.View, w *screen.World) {
 	case e.failed:
 		sign, style = w.Glyphs.Failed, canvas.Style{Role: canvas.Bad, Bold: true}
 	}
-	x := v.Put(1, 0, e.at.In(w.Local).Format(w.Clock.Layout("15:04:05"))+" ", canvas.Style{})
+	x := v.Put(1, 0, e.at.In(w.OneZone()).Format(w.Clock.Layout("15:04:05"))+" ", canvas.Style{})
 	x = v.Put(x, 0, sign+" ", style)
 	v.PutCut(x, 0, v.Width()-x-1, e.command, w.Glyphs.Ellipsis, canvas.Style{Bold: true})
 	v.PutCut(x, 1, v.Width()-x-1, message, w.Glyphs.Ellipsis, canvas.Style{Faint: !e.failed})

@@ -84,25 +84,41 @@ func (s *Shell) drawHead(row canvas.View) {
 	s.drawTabs(row, x+2)
 }
 
-// drawTabs names the screens that a digit brings to the front, as many as fit.
+// drawTabs names the screens that a digit brings to the front, as many as fit. The one that is shown is
+// named in any case.
 func (s *Shell) drawTabs(row canvas.View, x int) {
-	for _, r := range s.screens.Roots {
+	names, shown := s.tabs()
+	first := 0
+	for first < shown && x+1+display.Width(strings.Join(names[first:shown+1], " ")) > row.Width() {
+		if first++; first == 1 {
+			x = row.Put(x, 0, s.w.Glyphs.Ellipsis, canvas.Style{})
+		}
+	}
+	for i := first; i < len(names); i++ {
+		style := canvas.Style{Bold: i == shown}
+		if x+display.Width(names[i]) > row.Width() {
+			row.Put(x, 0, s.w.Glyphs.Ellipsis, canvas.Style{})
+			return
+		}
+		end := row.Put(x, 0, names[i], style)
+		s.w.ClickActs(row.In(x, 0, end-x, 1), s.screens.Roots[i].Action)
+		x = end + 1
+	}
+}
+
+// tabs returns the names of the screens that a digit brings to the front, and which one is shown.
+func (s *Shell) tabs() (names []string, shown int) {
+	for i, r := range s.screens.Roots {
 		name := r.Name
 		if key := s.w.Keys.Key(r.Action); key != "" {
 			name = key + " " + name
 		}
-		style := canvas.Style{}
 		if s.roots[r.Action] == s.stack[0] {
-			name, style = "["+name+"]", canvas.Style{Bold: true}
+			name, shown = "["+name+"]", i
 		}
-		if x+display.Width(name) > row.Width() {
-			row.Put(x, 0, s.w.Glyphs.Ellipsis, canvas.Style{})
-			return
-		}
-		end := row.Put(x, 0, name, style)
-		s.w.ClickActs(row.In(x, 0, end-x, 1), r.Action)
-		x = end + 1
+		names = append(names, name)
 	}
+	return names, shown
 }
 
 // clockText returns the state of the connection and the daemon's time.

@@ -233,6 +233,11 @@ func TestRefusedKeySaysWhy(t *testing.T) {
 	if got, want := s.toast.text, "stop: not running"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
+	front.about.Jobs = []job.ID{"removed"}
+	typeKeys(s, "r")
+	if got, want := s.toast.text, "run: the job no longer exists"; got != want || s.over != nil {
+		t.Errorf("a removed job: got %q and a question %v, want %q", got, s.over, want)
+	}
 	s, _ = newTestShell(t)
 	s.Lost(s.now, errors.New("connection refused"), time.Second)
 	typeKeys(s, "r")
@@ -883,6 +888,19 @@ func TestUnboundKeySaysSo(t *testing.T) {
 	typeKeys(s, "=")
 	if want := "= does nothing here; ? shows the keys"; s.toast.text != want || !s.toast.bad {
 		t.Errorf("got %q, want %q", s.toast.text, want)
+	}
+}
+
+func TestTabOfTheScreenIsShown(t *testing.T) {
+	for _, key := range []string{"1", "2", "3", "4", "5"} {
+		s, _ := newTestShell(t)
+		s.w.Status.Host = "a-host-with-a-long-name"
+		typeKeys(s, key)
+		for width := screen.FullWidth; width < 100; width++ {
+			if head, _, _ := strings.Cut(shown(s, width, 24), "\n"); !strings.Contains(head, "["+key+" ") || strings.Count(head, "]") != 1 {
+				t.Errorf("%d columns: the screen of key %s is not named in %q", width, key, head)
+			}
+		}
 	}
 }
 
