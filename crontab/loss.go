@@ -28,9 +28,6 @@ func (t *File) Losses() []diagnostic.Diagnostic {
 	return losses
 }
 
-// longestShown is the longest value in bytes that these diagnostics quote in full.
-const longestShown = 40
-
 func loss(o *option.Option, e *Entry) (d diagnostic.Diagnostic, ok bool) {
 	spec := option.Find(o.Key)
 	if spec == nil || !spec.Loses(o.Value) {
@@ -38,11 +35,7 @@ func loss(o *option.Option, e *Entry) (d diagnostic.Diagnostic, ok bool) {
 	}
 	const code diagnostic.Code = "B416"
 	d = diagnostic.Diagnostic{File: e.File().Name, Line: e.Line(), Code: code, Severity: code.Severity()}
-	value := o.Value
-	if len(value) > longestShown {
-		value = value[:longestShown-3] + "..."
-	}
-	said := o.Key + "=" + value
+	said := o.Key + "=" + diagnostic.Shorten(o.Value)
 	switch o.Origin {
 	case option.FromDirective:
 		d.Line, d.Column, d.Length = o.Line, o.Column, o.Length

@@ -71,9 +71,17 @@ func Harmless(text string) string {
 
 // Quote puts a word of the file in double quotes, shortened to 40 bytes, with
 // unprintable bytes escaped.
-func Quote(word string) string {
-	if len(word) > 40 {
-		word = word[:37] + "..."
+func Quote(word string) string { return fmt.Sprintf("%q", Shorten(word)) }
+
+// Shorten shortens a word of the file to 40 bytes, and does not cut within a character.
+func Shorten(word string) string {
+	const longest, dots = 40, "..."
+	if len(word) <= longest {
+		return word
 	}
-	return fmt.Sprintf("%q", word)
+	end := longest - len(dots)
+	for end > longest-len(dots)-utf8.UTFMax && !utf8.RuneStart(word[end]) {
+		end--
+	}
+	return word[:end] + dots
 }

@@ -25,3 +25,16 @@ func TestHarmless(t *testing.T) {
 		}
 	}
 }
+
+func TestQuoteCutsBetweenCharacters(t *testing.T) {
+	for word, want := range map[string]string{
+		"short": `"short"`,
+		"日本語の名前のとても長いジョブ":          `"日本語の名前のとても長い..."`,
+		strings.Repeat("x", 41):    `"` + strings.Repeat("x", 37) + `..."`,
+		strings.Repeat("\x80", 41): `"` + strings.Repeat(`\x80`, 33) + `..."`,
+	} {
+		if got := Quote(word); got != want {
+			t.Errorf("Quote(%q) = %s, want %s", word, got, want)
+		}
+	}
+}
