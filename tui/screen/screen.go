@@ -184,7 +184,7 @@ type Execute struct {
 // Clip puts text on the clipboard. Say shows a line for a while.
 type Clip struct{ Text, What string }
 
-// Toast shows a message for a few seconds.
+// Toast shows a message for a few seconds. An empty one hides the current message.
 type Toast struct {
 	Text string
 	Bad  bool // it is about something that went wrong

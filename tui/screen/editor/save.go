@@ -80,6 +80,7 @@ func (e *Editor) saved(a screen.Answer) []screen.Effect {
 				},
 			},
 		}
+		return []screen.Effect{screen.Toast{}} // the error's message would cover the question
 	}
 	return nil
 }
