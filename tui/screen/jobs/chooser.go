@@ -197,7 +197,7 @@ func choicesOf(columns []settings.Column) []choice {
 	return chosen
 }
 
-// drawChooser draws the columns that can be chosen, as many across as fit.
+// drawChooser draws the columns that can be chosen, as many across as fit, and the line of the cursor in any case.
 func (s *Jobs) drawChooser(v canvas.View, w *screen.World) {
 	c := s.chooser
 	w.OnWheel(v, func(lines int) []screen.Effect {
@@ -205,9 +205,14 @@ func (s *Jobs) drawChooser(v canvas.View, w *screen.World) {
 		return nil
 	})
 	page.DrawRule(v.Row(0), "Columns", w.Glyphs)
-	across := menuColumns(v.Width())
+	across, lines := menuColumns(v.Width()), v.In(0, 1, v.Width(), v.Height()-2)
+	top := max(c.cursor/across-lines.Height()+1, 0)
 	for i, choice := range c.choices {
-		cell := v.In(i%across*menuCell, i/across+1, menuCell, 1)
+		y := i/across - top
+		if y < 0 || y >= lines.Height() {
+			continue
+		}
+		cell := lines.In(i%across*menuCell, y, menuCell, 1)
 		w.OnClick(cell, func(int, int) []screen.Effect {
 			c.cursor = i
 			return append(s.chooseColumns(screen.KeyNamed("space")), s.ask(w)...)

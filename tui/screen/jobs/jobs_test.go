@@ -698,6 +698,21 @@ func TestJobsColumnsOfTheSettings(t *testing.T) {
 	}
 }
 
+// On a small screen the chooser scrolls, and its last line has nothing but keys.
+func TestJobsChooserFitsASmallScreen(t *testing.T) {
+	s, w, _ := newJobs(t, 40, 8)
+	s.Act(w, keys.Columns)
+	for range columnCommand {
+		c := canvas.New(40, 8)
+		s.Draw(c.View(), w)
+		lines := strings.Split(strings.TrimSuffix(c.Text(), "\n"), "\n")
+		if last := lines[len(lines)-1]; strings.Contains(last, "[") || strings.Count(c.Text(), w.Glyphs.Cursor) == 0 {
+			t.Fatalf("cursor on %d: got\n%s", s.chooser.cursor, c.Text())
+		}
+		typeNames(s, w, "l")
+	}
+}
+
 // The columns are shown in the order and the widths that were chosen, and a view has them.
 func TestJobsColumnsAreChosen(t *testing.T) {
 	s, w, _ := newJobs(t, 120, 24)
