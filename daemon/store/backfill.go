@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -19,19 +18,14 @@ type Of struct {
 	Limit int    // 0: 100
 }
 
-// where returns an SQL condition; name and user are the columns of the job's name and user.
-func (o Of) where(name, user string) (text string, args []any) {
-	text = "WHERE true"
-	if o.Jobs != nil {
-		text, args = text+" AND "+name+" IN (SELECT value FROM json_each(?))", append(args, database.List(o.Jobs))
-	}
-	if o.User != "" {
-		text, args = text+" AND "+user+" = ?", append(args, o.User)
-	}
-	return text, args
+// newest returns the choice in SQL, newest first. id, name and user are the columns of the number, and of the
+// job's name and user.
+func (o Of) newest(id, name, user string) (rest string, args []any) {
+	var w database.Where
+	w.If(o.Jobs != nil, name+" IN (SELECT value FROM json_each(?))", database.List(o.Jobs))
+	w.If(o.User != "", user+" = ?", o.User)
+	return w.Newest(id, o.Limit)
 }
-
-func (o Of) limit() int { return cmp.Or(o.Limit, 100) }
 
 // putBackfill writes the progress of a backfill. It also adds a record when the backfill begins or
 // ends, but not for the many steps in between.
@@ -55,8 +49,8 @@ func (w *writer) putBackfill(r *job.Record) error {
 
 // Backfills returns the backfills of some jobs, newest first.
 func (s *Store) Backfills(ctx context.Context, of Of) ([]job.Backfill, error) {
-	where, args := of.where("job", "user")
-	return s.backfills(ctx, where+" ORDER BY id DESC LIMIT ?", append(args, of.limit())...)
+	rest, args := of.newest("id", "job", "user")
+	return s.backfills(ctx, rest, args...)
 }
 
 func (s *Store) backfills(ctx context.Context, rest string, args ...any) ([]job.Backfill, error) {

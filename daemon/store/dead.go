@@ -35,8 +35,8 @@ func (w *writer) takeOff(r *job.Record) error {
 // DeadLetters returns the dead letters of some jobs, newest first. They have no variables, because those of
 // thousands of letters need much memory.
 func (s *Store) DeadLetters(ctx context.Context, of Of) ([]DeadLetter, error) {
-	where, args := of.where("job.id", "dead.user")
-	return s.readDeadLetters(ctx, false, where+" ORDER BY dead.run DESC LIMIT ?", append(args, of.limit())...)
+	rest, args := of.newest("dead.run", "job.id", "dead.user")
+	return s.readDeadLetters(ctx, false, rest, args...)
 }
 
 // DeadLetter returns the dead letter of a run; ok is false if the run is not one.

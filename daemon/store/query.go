@@ -1,13 +1,11 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
@@ -28,40 +26,17 @@ type Filter struct {
 }
 
 // where returns the filter in SQL.
-func (f Filter) where() (text string, args []any) {
-	var conditions []string
-	add := func(condition string, values ...any) {
-		conditions = append(conditions, condition)
-		args = append(args, values...)
-	}
-	if f.Jobs != nil {
-		add("run.job IN (SELECT n FROM job WHERE id IN (SELECT value FROM json_each(?)))", database.List(f.Jobs))
-	}
-	if f.FailedOnly {
-		add(database.IsFailed)
-	}
-	if f.Skipped {
-		add(database.Skipped)
-	}
-	if f.Trigger != "" {
-		add("run.trigger = ?", f.Trigger)
-	}
-	if f.Jobs == nil && f.Trigger != "" && f.Trigger != job.TriggerClock { // the runs of a job are fewer
-		add("run.trigger <> 'clock'")
-	}
-	if !f.Since.IsZero() {
-		add("run.decided >= ?", database.NanosBound(f.Since))
-	}
-	if !f.Until.IsZero() {
-		add("run.decided < ?", database.NanosBound(f.Until))
-	}
-	if f.Before != 0 {
-		add("run.id < ?", int64(f.Before))
-	}
-	if len(conditions) > 0 {
-		text = "WHERE " + strings.Join(conditions, " AND ")
-	}
-	return text + " ORDER BY run.id DESC LIMIT ?", append(args, cmp.Or(f.Limit, 100))
+func (f Filter) where() (rest string, args []any) {
+	var w database.Where
+	w.If(f.Jobs != nil, "run.job IN (SELECT n FROM job WHERE id IN (SELECT value FROM json_each(?)))", database.List(f.Jobs))
+	w.If(f.FailedOnly, database.IsFailed)
+	w.If(f.Skipped, database.Skipped)
+	w.If(f.Trigger != "", "run.trigger = ?", f.Trigger)
+	w.If(f.Jobs == nil && f.Trigger != "" && f.Trigger != job.TriggerClock, "run.trigger <> 'clock'") // the runs of a job are fewer
+	w.If(!f.Since.IsZero(), "run.decided >= ?", database.NanosBound(f.Since))
+	w.If(!f.Until.IsZero(), "run.decided < ?", database.NanosBound(f.Until))
+	w.If(f.Before != 0, "run.id < ?", int64(f.Before))
+	return w.Newest("run.id", f.Limit)
 }
 
 // Run returns one run; ok is false if it does not exist.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -158,35 +157,15 @@ func (l *Log) Actions(ctx context.Context, f Filter) ([]job.Action, error) {
 	return found, nil
 }
 
-func (f Filter) where() (text string, args []any) {
-	conditions := []string{"true"}
-	add := func(condition string, values ...any) {
-		conditions = append(conditions, condition)
-		args = append(args, values...)
-	}
-	if f.User != "" {
-		add("(owner = ? OR share = ? AND who = ?)", f.User, Share(f.UID), f.User)
-	}
-	if f.Jobs != nil {
-		add("subject IN (SELECT value FROM json_each(?))", database.List(f.Jobs))
-	}
-	if f.What != "" {
-		add("what = ?", f.What)
-	}
-	if !f.Since.IsZero() {
-		add("at >= ?", database.NanosBound(f.Since))
-	}
-	if !f.Until.IsZero() {
-		add("at < ?", database.NanosBound(f.Until))
-	}
-	if f.Before != 0 {
-		add("id < ?", f.Before)
-	}
-	limit := f.Limit
-	if limit == 0 {
-		limit = 100
-	}
-	return "WHERE " + strings.Join(conditions, " AND ") + " ORDER BY id DESC LIMIT ?", append(args, limit)
+func (f Filter) where() (rest string, args []any) {
+	var w database.Where
+	w.If(f.User != "", "(owner = ? OR share = ? AND who = ?)", f.User, Share(f.UID), f.User)
+	w.If(f.Jobs != nil, "subject IN (SELECT value FROM json_each(?))", database.List(f.Jobs))
+	w.If(f.What != "", "what = ?", f.What)
+	w.If(!f.Since.IsZero(), "at >= ?", database.NanosBound(f.Since))
+	w.If(!f.Until.IsZero(), "at < ?", database.NanosBound(f.Until))
+	w.If(f.Before != 0, "id < ?", f.Before)
+	return w.Newest("id", f.Limit)
 }
 
 // Share is the share of the actions of a uid.

@@ -9,7 +9,6 @@ import (
 	"database/sql/driver"
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 	"time"
 
@@ -250,24 +249,10 @@ func (r *Revision) scan(rows *sql.Rows, more ...any) error {
 	return err
 }
 
-func (f Filter) where() (text string, args []any) {
-	conditions := []string{"true"}
-	add := func(condition string, value any) {
-		conditions = append(conditions, condition)
-		args = append(args, value)
-	}
-	if f.File != "" {
-		add("file = ?", f.File)
-	}
-	if f.User != "" {
-		add("user = ?", f.User)
-	}
-	if f.Before != 0 {
-		add("id < ?", f.Before)
-	}
-	limit := f.Limit
-	if limit == 0 {
-		limit = 100
-	}
-	return "WHERE " + strings.Join(conditions, " AND ") + " ORDER BY id DESC LIMIT ?", append(args, limit)
+func (f Filter) where() (rest string, args []any) {
+	var w database.Where
+	w.If(f.File != "", "file = ?", f.File)
+	w.If(f.User != "", "user = ?", f.User)
+	w.If(f.Before != 0, "id < ?", f.Before)
+	return w.Newest("id", f.Limit)
 }
