@@ -3,7 +3,6 @@ package daemon
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -247,8 +246,7 @@ func (d *shared) accountName(uid uint32) (string, error) {
 // exists reports whether a user exists, or cannot be looked up now.
 func (d *shared) exists(ctx context.Context, user string) bool {
 	_, err := d.accounts.Find(ctx, user)
-	_, unknown := errors.AsType[*account.UnknownError](err)
-	return !unknown
+	return !account.IsUnknown(err)
 }
 
 // grant returns the role of a user. While a directory service does not answer, groups that only it

@@ -5,6 +5,7 @@ package account
 import (
 	"cmp"
 	"context"
+	"errors"
 	"os"
 	"slices"
 	"strconv"
@@ -34,6 +35,12 @@ type UnknownError struct {
 }
 
 func (e *UnknownError) Error() string { return "unknown user " + shown(e.Name) }
+
+// IsUnknown reports whether an error is an *UnknownError.
+func IsUnknown(err error) bool {
+	_, ok := errors.AsType[*UnknownError](err)
+	return ok
+}
 
 // shown is a name that is safe to print.
 func shown(name string) string {

@@ -2,7 +2,6 @@ package account
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"sync"
 	"time"
@@ -101,12 +100,11 @@ func (a *answers[K, V]) settle(key K, c *call[V], now time.Time) (V, error) {
 	defer close(c.done)
 	delete(a.calls, key)
 	last, ok := a.known[key]
-	var unknown *UnknownError
 	switch {
 	case c.abandoned:
 	case c.err == nil:
 		a.keep(key, answer[V]{c.value, now, now.Add(fresh)})
-	case errors.As(c.err, &unknown):
+	case IsUnknown(c.err):
 		delete(a.known, key)
 	case ok && now.Before(last.given.Add(outage)):
 		last.until = now.Add(respite)

@@ -62,10 +62,9 @@ func (d *Directory) findElsewhere(ctx context.Context, f found) (Account, error)
 		a.Groups = without(a.Groups, f.listed)
 		return a, err
 	})
-	var unknown *UnknownError
 	switch {
-	case errors.As(err, &unknown):
-		return Account{}, unknown
+	case IsUnknown(err):
+		return Account{}, err
 	case err != nil:
 		return Account{}, fmt.Errorf("look up user %s: %w", shown(f.name), err)
 	}
@@ -91,9 +90,8 @@ func (d *Directory) nameElsewhere(ctx context.Context, uid uint32) (string, erro
 		}
 		return a.Name, err
 	})
-	var unknown *UnknownError
 	switch {
-	case errors.As(err, &unknown):
+	case IsUnknown(err):
 		d.setUnknown(uid)
 	case err != nil:
 		err = fmt.Errorf("look up uid %d: %w", uid, err)
@@ -122,8 +120,7 @@ func without(all, those []uint32) []uint32 {
 // lookUp queries a user and its groups.
 func (d *Directory) lookUp(ctx context.Context, name string) (Account, error) {
 	a, err := d.getent(ctx, name)
-	var unknown *UnknownError
-	if errors.As(err, &unknown) && !d.isGone(ctx, name) {
+	if IsUnknown(err) && !d.isGone(ctx, name) {
 		return Account{}, errors.New("the name was not found, and the directory service may be down")
 	}
 	if err != nil {

@@ -3,7 +3,6 @@ package barred
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"os"
 	"slices"
@@ -78,9 +77,8 @@ func (b *Users) lookUp(ctx context.Context, user string, now time.Time, before e
 		return before, before != event.Barred{}
 	}
 	a, err := b.Accounts.Find(ctx, user)
-	var unknown *account.UnknownError
-	if errors.As(err, &unknown) {
-		return event.Barred{Reason: job.NoUser, Detail: unknown.Error()}, true
+	if account.IsUnknown(err) {
+		return event.Barred{Reason: job.NoUser, Detail: err.Error()}, true
 	}
 	if err != nil {
 		return before, before != event.Barred{}

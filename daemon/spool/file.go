@@ -3,7 +3,6 @@ package spool
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -83,17 +82,12 @@ func (f *file) takeOwner(now owner) bool {
 		f.owner, f.unknown = now.account, nil
 		return changed
 	}
-	if known := f.unknown == nil && f.owner.Name != ""; known && !isUnknown(now.err) {
+	if known := f.unknown == nil && f.owner.Name != ""; known && !account.IsUnknown(now.err) {
 		return false
 	}
-	changed := f.unknown == nil || isUnknown(f.unknown) != isUnknown(now.err)
+	changed := f.unknown == nil || account.IsUnknown(f.unknown) != account.IsUnknown(now.err)
 	f.owner, f.unknown = account.Account{}, now.err
 	return changed
-}
-
-func isUnknown(err error) bool {
-	_, ok := errors.AsType[*account.UnknownError](err)
-	return ok
 }
 
 func (s *Source) read(f *file, l pathFingerprint, changes []Change) []Change {
@@ -135,7 +129,7 @@ func (s *Source) refuse(f *file, r *Refusal, changes []Change) []Change {
 	before := f.refusal
 	f.refusal = r
 	f.again = f.again || r.Code == CodeOpen
-	if over := r.gone && f.kind != namedCrontab || r.Code == CodeOrphan && isUnknown(f.unknown); over && f.file != nil {
+	if over := r.gone && f.kind != namedCrontab || r.Code == CodeOrphan && account.IsUnknown(f.unknown); over && f.file != nil {
 		changes = append(changes, s.change(Gone, f))
 		f.drop()
 	}

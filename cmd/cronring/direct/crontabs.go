@@ -94,7 +94,7 @@ func (d *Crontabs) placeOf(ctx context.Context, file, user string) (place, error
 
 func (d *Crontabs) owner(ctx context.Context, name string) (account.Account, error) {
 	who, err := d.source.Accounts.Find(ctx, name)
-	if _, unknown := errors.AsType[*account.UnknownError](err); unknown {
+	if account.IsUnknown(err) {
 		return who, &api.Error{Kind: api.NotFound, What: "user `" + name + "' unknown"}
 	}
 	if err != nil {

@@ -2,7 +2,6 @@ package inventory
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -100,13 +99,6 @@ func Anacrontab(crontabs []Crontab) *Crontab {
 
 // Anacron reports whether the crontab is an anacrontab.
 func (t *Crontab) Anacron() bool { return t.File != nil && t.File.Format == crontab.Anacron }
-
-// unknown reports that there is certainly no such account: a directory service
-// that does not answer is something else.
-func unknown(err error) bool {
-	none, ok := errors.AsType[*account.UnknownError](err)
-	return ok && none != nil
-}
 
 // Base is the last element of the crontab's path.
 func (t *Crontab) Base() string { return filepath.Base(t.Path) }

@@ -74,7 +74,7 @@ var ErrNotRunning = errors.New("the host does not run")
 // If a directory service does not answer, no user is barred.
 func (m *Machine) Barred(ctx context.Context, name string) (job.Reason, string) {
 	a, err := m.Find(ctx, name)
-	if unknown(err) {
+	if account.IsUnknown(err) {
 		return job.NoUser, "user " + name + " does not exist"
 	}
 	if err != nil {

@@ -140,7 +140,7 @@ func (ed *Editor) owner(ctx context.Context, c *call.Call, name string) (place, 
 		who, err = ed.Accounts.Find(ctx, name)
 		return err
 	})
-	if _, unknown := errors.AsType[*account.UnknownError](err); unknown {
+	if account.IsUnknown(err) {
 		return place{}, unknownUser(name)
 	}
 	if err != nil {
