@@ -135,11 +135,7 @@ func (d *shared) configure() (changed bool) {
 	if changed {
 		d.auditConfiguration(d.life, before.Rows(), inForce.Rows())
 	}
-	d.crontabs.source.SetSidecar(inForce.Sidecar)
-	d.crontabs.source.SetChannels(inForce.ChannelUsers())
-	d.crontabs.source.SetRingUsers(inForce.RingUsers())
-	d.crontabs.source.SetPingHosts(inForce.PingHosts)
-	d.crontabs.source.SetMaxEntries(inForce.EntriesPerUser())
+	d.crontabs.source.Configure(inForce.OfCrontabs())
 	d.notices.Configure(inForce.Channels)
 	if changed {
 		d.log.Info("configuration read", "directory", d.config.dir)

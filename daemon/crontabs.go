@@ -52,8 +52,8 @@ func (d *shared) openCrontabs(ctx context.Context, seed uint64, takesOver bool) 
 		source: spool.OpenSource(spool.SourceOptions{
 			Host: host, Paths: places, Accounts: d.accounts, Seed: seed,
 			LSBNames: o.Cron.LSBNames, Permissive: o.Cron.Permissive && o.Config.Permissive,
-			Files: o.Files, System: o.System, NoWatch: o.Cron.NoWatch, Sidecar: o.Config.Sidecar, Channels: o.Config.ChannelUsers(), RingUsers: o.Config.RingUsers(), PingHosts: o.Config.PingHosts,
-			MaxEntries: o.Config.EntriesPerUser(), CalendarFiles: o.Config.CalendarFiles(),
+			Files: o.Files, System: o.System, NoWatch: o.Cron.NoWatch,
+			Settings: o.Config.OfCrontabs(), CalendarFiles: o.Config.CalendarFiles(),
 		}),
 	}
 	d.crontabs.reading.Lock()

@@ -27,7 +27,7 @@ func ThisSource() spool.SourceOptions {
 	if why := c.Unread(); why != "" {
 		h.Calendars[timetable.AnyCalendar] = timetable.Calendar{Unread: why}
 	}
-	return spool.SourceOptions{Host: h, MaxEntries: c.EntriesPerUser()}
+	return spool.SourceOptions{Host: h, Settings: spool.Settings{MaxEntries: c.EntriesPerUser()}}
 }
 
 // Calendar is a [calendar.NAME]: a file of dates.

@@ -72,6 +72,11 @@ const defaultEntries = 10_000
 // EntriesPerUser returns the highest number of entries of a user's crontab.
 func (c *Config) EntriesPerUser() int { return cmp.Or(c.MaxEntries, defaultEntries) }
 
+// OfCrontabs returns the settings that change the meaning of crontabs.
+func (c *Config) OfCrontabs() spool.Settings {
+	return spool.Settings{Sidecar: c.Sidecar, Channels: c.ChannelUsers(), RingUsers: c.RingUsers(), PingHosts: c.PingHosts, MaxEntries: c.EntriesPerUser()}
+}
+
 // Read reads the configuration in a directory; missing files are not an error.
 func Read(dir string) Config {
 	c := Config{Session: SessionAuto, Limits: slots.Limits{MaxPerUser: defaultPerUser}, HistoryRows: defaultRows, AuditRows: defaultAuditRows, AuditAge: defaultAuditAge, PingHosts: []string{}, Positions: map[string]sidecar.Position{}}

@@ -19,7 +19,7 @@ func TestSourceReadsACrontabAsFarAsTheLimit(t *testing.T) {
 	h.write(h.user("root"), text, 0o600, 0)
 	h.write(h.system("pkg"), strings.Repeat("1 1 * * * bob bobs\n", 12), 0o644, 0)
 	r := h.open()
-	r.SetMaxEntries(10)
+	r.Configure(Settings{MaxEntries: 10})
 	entries := func(want ...int) {
 		t.Helper()
 		for i, file := range r.Crontabs {
@@ -38,7 +38,7 @@ func TestSourceReadsACrontabAsFarAsTheLimit(t *testing.T) {
 	}
 	r.fresh = 0
 	r.scan().expect("=pkg", "=bob", "=root")
-	r.SetMaxEntries(11)
+	r.Configure(Settings{MaxEntries: 11})
 	r.scan().expect("=pkg", "=bob", "=root")
 	entries(12, 11, 12)
 	h.write(h.user("bob"), text[:10*len("1 1 * * * bobs\n")], 0o600, bobUID)

@@ -3,7 +3,6 @@ package spool
 import (
 	"cmp"
 	"context"
-	"maps"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -41,17 +40,22 @@ type SourceOptions struct {
 	Files  []string
 	System bool
 
-	Sidecar       *sidecar.Sidecar    // settings of entries in the configuration; nil: none
-	CalendarFiles []string            // to watch
-	Channels      map[string][]string // that crontabs may name, and their users; see crontab.Config
-	RingUsers     []string            // whose crontabs may have scope=ring; see crontab.Config
-	PingHosts     []string            // that ping= of users' crontabs may name; see crontab.Config
-
-	MaxEntries int // of each user's crontab; 0: no limit
+	Settings
+	CalendarFiles []string // to watch
 
 	// AnacronInstalled is called at each scan. While it returns true, anacron runs the anacrontab, and
 	// the Source ignores it. nil looks for the program.
 	AnacronInstalled func() bool
+}
+
+// Settings are those settings of the configuration that change the meaning of crontabs. A Source does not change
+// what they refer to.
+type Settings struct {
+	Sidecar    *sidecar.Sidecar    // settings of entries; nil: none
+	Channels   map[string][]string // that crontabs may name, and their users; see crontab.Config
+	RingUsers  []string            // whose crontabs may have scope=ring; see crontab.Config
+	PingHosts  []string            // that ping= of users' crontabs may name; see crontab.Config
+	MaxEntries int                 // of each user's crontab; 0: no limit
 }
 
 // Source reads the crontabs of a host, or a few files, and follows their changes. Its methods may be
@@ -142,24 +146,13 @@ func OpenSource(o SourceOptions) *Source {
 	}
 }
 
-// SetSidecar replaces the configuration of entries. At the next scan all crontabs are parsed again,
-// unless sidecar is unchanged.
-func (s *Source) SetSidecar(sidecar *sidecar.Sidecar) {
+// Configure replaces the settings of the configuration. At the next scan all crontabs are parsed again,
+// unless the settings are the same.
+func (s *Source) Configure(settings Settings) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.options.Sidecar != sidecar {
-		s.options.Sidecar = sidecar
-		s.generation++
-	}
-}
-
-// SetChannels changes which channels crontabs may name. At the next scan all crontabs are parsed again,
-// unless the channels are the same.
-func (s *Source) SetChannels(channels map[string][]string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !maps.EqualFunc(s.options.Channels, channels, slices.Equal) {
-		s.options.Channels = channels
+	if !reflect.DeepEqual(s.options.Settings, settings) {
+		s.options.Settings = settings
 		s.generation++
 	}
 }
@@ -175,40 +168,6 @@ func (s *Source) SetCalendars(calendars map[string]timetable.Calendar, files []s
 	}
 	if !reflect.DeepEqual(s.options.Host.Calendars, calendars) {
 		s.options.Host.Calendars = calendars
-		s.cache = crontab.NewCache() // it has options of the sidecar with the old dates
-		s.generation++
-	}
-}
-
-// SetRingUsers changes which users' crontabs may have scope=ring. At the next scan
-// all crontabs are parsed again, unless they are the same.
-func (s *Source) SetRingUsers(users []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !slices.Equal(s.options.RingUsers, users) {
-		s.options.RingUsers = users
-		s.generation++
-	}
-}
-
-// SetPingHosts changes which hosts ping= of users' crontabs may name. At the next scan all crontabs
-// are parsed again, unless they are the same.
-func (s *Source) SetPingHosts(hosts []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !slices.Equal(s.options.PingHosts, hosts) {
-		s.options.PingHosts = hosts
-		s.generation++
-	}
-}
-
-// SetMaxEntries changes the limit on the entries of users' crontabs. At the
-// next scan all crontabs are parsed again, unless the limit is the same.
-func (s *Source) SetMaxEntries(n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.options.MaxEntries != n {
-		s.options.MaxEntries = n
 		s.generation++
 	}
 }

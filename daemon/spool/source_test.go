@@ -617,19 +617,19 @@ func TestSourceParsesAnewForAnotherSidecarOnly(t *testing.T) {
 		}
 	}
 	sidecar := &sidecar.Sidecar{Default: []sidecar.Setting{{Key: "retry", Value: "3"}}}
-	r.SetSidecar(sidecar)
+	r.Configure(Settings{Sidecar: sidecar})
 	same(false, "another sidecar")
 	if got := r.Crontabs[1].Entries[0].Options().Retry; got != 3 {
 		t.Errorf("got retry %d, want that of the sidecar", got)
 	}
-	r.SetSidecar(sidecar)
+	r.Configure(Settings{Sidecar: sidecar})
 	same(true, "the same sidecar")
 	b := r.Crontabs[1]
 	h.write(h.system("a"), "1 1 * * * root a2\n", 0o644, 0)
 	if r.scan(); r.Crontabs[1] != b || r.Crontabs[0].Entries[0].Options() != b.Entries[0].Options() {
 		t.Error("an edit of one crontab: the other was parsed again, or they do not share their options")
 	}
-	r.SetSidecar(nil)
+	r.Configure(Settings{})
 	same(false, "no sidecar")
 }
 

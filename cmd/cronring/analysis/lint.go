@@ -184,7 +184,7 @@ func (l *linted) judge(ctx context.Context, name string, source spool.SourceOpti
 func (l *linted) host(ctx context.Context, source spool.SourceOptions, f lintFlags, c config.Config) {
 	source.Sidecar = c.Sidecar
 	if f.root == "" {
-		source.Channels, source.RingUsers, source.PingHosts = c.ChannelUsers(), c.RingUsers(), c.PingHosts
+		source.Settings = c.OfCrontabs()
 	}
 	found := spool.OpenSource(source).Scan(ctx)
 	l.diagnostics = append(append(l.diagnostics, c.Diagnostics...), UnusedOf(c, found)...)

@@ -22,7 +22,7 @@ func TestConfigReadsAFileAsTheUsersOwn(t *testing.T) {
 		{spool.Host{Account: "root", Root: true}, false, "root", false},
 	} {
 		f := FormatFlags{System: tc.system}
-		c := f.Config(spool.SourceOptions{Host: tc.host, MaxEntries: 1}, "my.crontab")
+		c := f.Config(spool.SourceOptions{Host: tc.host, Settings: spool.Settings{MaxEntries: 1}}, "my.crontab")
 		file, _ := crontab.Parse("my.crontab", "0 0 * * * true\n0 1 * * * true\n", c)
 		if file.Owner() != tc.want {
 			t.Errorf("%+v: the file is a crontab of %s, want %s", tc, file.Owner(), tc.want)

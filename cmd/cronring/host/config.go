@@ -143,7 +143,7 @@ func configCheck(ctx context.Context, a *cli.App, dir string, out *cli.Output) e
 		return err
 	}
 	c := config.Read(dir)
-	source.Sidecar, source.Channels, source.RingUsers, source.PingHosts, source.Host.Calendars = c.Sidecar, c.ChannelUsers(), c.RingUsers(), c.PingHosts, c.Dates()
+	source.Settings, source.Host.Calendars = c.OfCrontabs(), c.Dates()
 	diagnostics := append(c.Diagnostics, ring.Faults(ctx, &c, ring.Live(ctx, a))...)
 	if c.Sidecar != nil {
 		diagnostics = append(diagnostics, analysis.UnusedOf(c, spool.OpenSource(source).Scan(ctx))...)
