@@ -14,11 +14,21 @@ func CutText(text string) string {
 	if len(text) <= MaxText {
 		return text
 	}
-	end := MaxText
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
+	return Cut(text, MaxText) + "..."
+}
+
+// Cut leaves at most size bytes of a text, and does not split a rune.
+func Cut(text string, size int) string {
+	if len(text) <= size {
+		return text
 	}
-	return text[:end] + "..."
+	size = max(size, 0)
+	for back := range min(utf8.UTFMax, size+1) {
+		if utf8.RuneStart(text[size-back]) {
+			return text[:size-back]
+		}
+	}
+	return text[:size]
 }
 
 // OneLine returns a text for a row of a list: without line breaks, and cut as by CutText.

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/job"
 )
 
 // longestLine bounds a header line in bytes. RFC 5322 allows 998, and an agent
@@ -24,7 +25,7 @@ type header struct{ bytes.Buffer }
 // line adds one header. It stays one line whatever text contains: control bytes are shown as cron
 // shows them. tail stays complete when the text is cut.
 func (h *header) line(name, text, tail string) {
-	text = cut(visible(text), longestLine-len(name)-len(": ")-len(tail))
+	text = job.Cut(visible(text), longestLine-len(name)-len(": ")-len(tail))
 	h.WriteString(name + ": " + text + tail + "\n")
 }
 
@@ -191,18 +192,4 @@ func spaced(text string) string {
 		}
 		return r
 	}, text)
-}
-
-// cut leaves at most size bytes and does not split a character.
-func cut(text string, size int) string {
-	if len(text) <= size {
-		return text
-	}
-	size = max(size, 0)
-	for back := range min(utf8.UTFMax, size+1) {
-		if utf8.RuneStart(text[size-back]) {
-			return text[:size-back]
-		}
-	}
-	return text[:size]
 }

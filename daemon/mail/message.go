@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/cronring/cronring/daemon/job"
 )
 
 // Text returns the whole message. Output that cannot be read to its end is sent as
@@ -39,7 +41,7 @@ func (l *Message) Close() {
 
 // Excerpt returns the first bytes of what a mailer printed, as one line.
 func Excerpt(output string) string {
-	return cut(visible(strings.Join(strings.Fields(output), " ")), 300)
+	return job.Cut(visible(strings.Join(strings.Fields(output), " ")), 300)
 }
 
 // Ready reports whether the mailer is there now.

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"text/template"
 	"time"
-	"unicode/utf8"
 
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -52,11 +51,7 @@ func clip(text string) string {
 	if len(text) <= longestText {
 		return text
 	}
-	end := longestText
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "…"
+	return job.Cut(text, longestText) + "…"
 }
 
 func (m *Message) json() ([]byte, error) { return json.Marshal(m) }
