@@ -102,23 +102,19 @@ func parsePressure(text string) (p Pressure, err error) {
 }
 
 // parseDisks reads SIZE:PATH,...
-func parseDisks(text string) (all []Space, err error) {
-	for item := range strings.SplitSeq(text, ",") {
+func parseDisks(text string) ([]Space, error) {
+	return parseList(text, "paths", mostDisks, func(before []Space, item string) (s Space, err error) {
 		size, path, ok := strings.Cut(item, ":")
 		if !ok {
-			return nil, fmt.Errorf("%s is not SIZE:PATH", diagnostic.Quote(item))
+			return s, fmt.Errorf("%s is not SIZE:PATH", diagnostic.Quote(item))
 		}
 		bytes, err := parseMemory(size)
 		if err := errors.Join(err, checkOwnPath(path)); err != nil {
-			return nil, err
+			return s, err
 		}
-		switch {
-		case slices.ContainsFunc(all, func(s Space) bool { return s.Path == path }):
-			return nil, fmt.Errorf("%s is given twice", diagnostic.Quote(path))
-		case len(all) == mostDisks:
-			return nil, fmt.Errorf("more than %d paths", mostDisks)
+		if slices.ContainsFunc(before, func(s Space) bool { return s.Path == path }) {
+			return s, fmt.Errorf("%s is given twice", diagnostic.Quote(path))
 		}
-		all = append(all, Space{bytes, path})
-	}
-	return all, nil
+		return Space{bytes, path}, nil
+	})
 }

@@ -52,21 +52,16 @@ func parseFailures(text string) (*Failures, error) {
 // parseCodes reads exit statuses separated by commas, and returns them sorted
 // and without duplicates.
 func parseCodes(text string) ([]uint8, error) {
-	var set [256]bool
+	var codes []uint8
 	for item := range strings.SplitSeq(text, ",") {
 		code, err := parseInt(item, 0, 255)
 		if err != nil {
 			return nil, err
 		}
-		set[code] = true
+		codes = append(codes, uint8(code))
 	}
-	var codes []uint8
-	for code, in := range set {
-		if in {
-			codes = append(codes, uint8(code))
-		}
-	}
-	return codes, nil
+	slices.Sort(codes)
+	return slices.Compact(codes), nil
 }
 
 // Breaker holds a job for Hold after Failures occurrences in a row have failed.

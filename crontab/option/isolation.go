@@ -34,26 +34,22 @@ const mostCredentials = 16
 
 // parseCredentials reads ID:PATH,...
 func parseCredentials(text string) ([]Credential, error) {
-	var all []Credential
-	for item := range strings.SplitSeq(text, ",") {
+	return parseList(text, "credentials", mostCredentials, func(before []Credential, item string) (c Credential, err error) {
 		id, file, ok := strings.Cut(item, ":")
 		if !ok {
-			return nil, fmt.Errorf("%s is not ID:PATH", diagnostic.Quote(item))
+			return c, fmt.Errorf("%s is not ID:PATH", diagnostic.Quote(item))
 		}
 		if err := errors.Join(CheckName(id), checkOwnPath(file)); err != nil {
-			return nil, err
+			return c, err
 		}
 		switch {
 		case id[0] == '.':
-			return nil, fmt.Errorf("the ID %s begins with a dot", diagnostic.Quote(id))
-		case slices.ContainsFunc(all, func(c Credential) bool { return c.ID == id }):
-			return nil, fmt.Errorf("%s is given twice", id)
-		case len(all) == mostCredentials:
-			return nil, fmt.Errorf("more than %d credentials", mostCredentials)
+			return c, fmt.Errorf("the ID %s begins with a dot", diagnostic.Quote(id))
+		case slices.ContainsFunc(before, func(c Credential) bool { return c.ID == id }):
+			return c, fmt.Errorf("%s is given twice", id)
 		}
-		all = append(all, Credential{id, file})
-	}
-	return all, nil
+		return Credential{id, file}, nil
+	})
 }
 
 // Sandbox is a set of restrictions of sandbox=.

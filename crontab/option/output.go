@@ -168,21 +168,17 @@ func (o *Options) PingHost() string {
 
 // parseHosts reads names of hosts, and returns them in lower case.
 func parseHosts(text string) ([]string, error) {
-	list := strings.Split(strings.ToLower(text), ",")
-	if len(list) > mostHosts {
-		return nil, fmt.Errorf("more than %d hosts", mostHosts)
-	}
-	for _, name := range list {
+	return parseList(strings.ToLower(text), "hosts", mostHosts, func(_ []string, name string) (string, error) {
 		if name == "" || len(name) > longestHost {
-			return nil, fmt.Errorf("a host name must have 1 to %d characters", longestHost)
+			return "", fmt.Errorf("a host name must have 1 to %d characters", longestHost)
 		}
 		for i := range len(name) {
 			if c := name[i]; !lex.IsIdentifierByte(c) && (i == 0 || c != '.' && c != '-') {
-				return nil, fmt.Errorf("%s has a character that is not allowed in a host name", diagnostic.Quote(name))
+				return "", fmt.Errorf("%s has a character that is not allowed in a host name", diagnostic.Quote(name))
 			}
 		}
-	}
-	return list, nil
+		return name, nil
+	})
 }
 
 // Keep limits the history of a job: a run is removed when it exceeds either
