@@ -70,7 +70,7 @@ func (l *loop) register(in *inbox, a request) {
 		return
 	}
 	l.waiting[l.token] = a.reply
-	in.events = append(in.events, question.With(l.token))
+	in.events = append(in.events, event.Asked{Question: question, Token: l.token})
 }
 
 // lockStamp takes anacron's lock for a run of one of its jobs. It returns false if another process

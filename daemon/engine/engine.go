@@ -69,7 +69,8 @@ type Engine struct {
 	era      job.Era
 	nextRun  job.RunID
 	draining bool
-	pace     int // see Pace
+	asked    effect.Token // of the question that is being handled; 0: none
+	pace     int          // see Pace
 	onHost   hostEvents
 	gates    gate.Host          // see host
 	watched  map[job.Owned]bool // jobs whose files are watched
@@ -197,6 +198,10 @@ func (e *Engine) step(now job.Moment, answers []exchange.Answer, events []event.
 func (e *Engine) take(ev event.Event) {
 	switch ev := ev.(type) {
 	case event.Tick:
+	case event.Asked:
+		e.asked = ev.Token
+		e.take(ev.Question)
+		e.asked = 0
 	case event.Load:
 		e.load(ev)
 	case event.Started:
@@ -383,16 +388,16 @@ func (e *Engine) holdFaulty() {
 	}
 }
 
-// answer answers a request that carried a token.
-func (e *Engine) answer(t effect.Token, runs []job.Run, err *effect.Refusal) {
-	if t != 0 {
-		e.emit(effect.Answer{Token: t, Runs: runs, Err: err})
+// answer answers the question that is being handled, if it has a token.
+func (e *Engine) answer(runs []job.Run, err *effect.Refusal) {
+	if e.asked != 0 {
+		e.emit(effect.Answer{Token: e.asked, Runs: runs, Err: err})
 	}
 }
 
 // refuse answers that a request is refused.
-func (e *Engine) refuse(t effect.Token, kind effect.RefusalKind, reason string) {
-	e.answer(t, nil, &effect.Refusal{Kind: kind, Reason: reason})
+func (e *Engine) refuse(kind effect.RefusalKind, reason string) {
+	e.answer(nil, &effect.Refusal{Kind: kind, Reason: reason})
 }
 
 func (e *Engine) add(r *live.Run) {

@@ -64,13 +64,13 @@ func (e *Engine) startEvent(slot int, at time.Time, cause job.Reason, detail str
 // emitted starts the jobs that list an event in on=.
 func (e *Engine) emitted(ev event.Emit) {
 	if e.draining {
-		e.refuse(ev.Token, effect.Draining, job.RefuseDraining)
+		e.refuse(effect.Draining, job.RefuseDraining)
 		return
 	}
 	source := option.EventSource{User: ev.User, Name: ev.Name}.String()
 	e.record(job.Record{Kind: job.Emitted, User: ev.User, Detail: ev.Name})
 	env := append([]string{job.EventVariable + "=" + ev.Name, job.EventUser + "=" + ev.User}, ev.Env...)
-	e.answer(ev.Token, e.startAll(e.jobs.StartedBy(ev.Name, ev.User, ev.Admin), job.EventEmitted, job.DetailEmitted(source, ev.User, ev.By), env), nil)
+	e.answer(e.startAll(e.jobs.StartedBy(ev.Name, ev.User, ev.Admin), job.EventEmitted, job.DetailEmitted(source, ev.User, ev.By), env), nil)
 }
 
 // watchFiles requests that the files of all jobs with on=file: are watched. A job that is new, or did

@@ -72,7 +72,7 @@ func TestLongestDurationsDoNotEndAtOnce(t *testing.T) {
 		"max-run":    {"max-run=1h notify=x notify-on=late", func(o *option.Options) { o.MaxRun = long }, nil},
 		"max-late":   {"max-late=1h notify=x notify-on=late", func(o *option.Options) { o.MaxLate = long }, nil},
 		"stop": {"", func(*option.Options) {}, func(h *simHost) {
-			h.step(event.Stop{Job: "a", By: "ann", Grace: long, Token: 1})
+			h.step(event.Asked{Question: event.Stop{Job: "a", By: "ann", Grace: long}, Token: 1})
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -296,11 +296,11 @@ func (e *Engine) watchLife(r *live.Run) {
 func (e *Engine) beat(ev event.Beat) {
 	r := e.live[ev.Run]
 	if r == nil || r.State != job.RunRunning {
-		e.refuse(ev.Token, effect.Conflict, job.RefuseNotRunning)
+		e.refuse(effect.Conflict, job.RefuseNotRunning)
 		return
 	}
 	r.LastBeat = e.now.Awake()
-	e.answer(ev.Token, nil, nil)
+	e.answer(nil, nil)
 }
 
 // checkLife stops a run whose period is over, or waits for the rest of the period.

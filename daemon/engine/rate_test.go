@@ -19,7 +19,7 @@ func TestRateThatNobodyWaitsFor(t *testing.T) {
 	h.start()
 	h.advance(extremeStart.Add(30 * time.Second))
 	h.settle()
-	h.step(event.Stop{Job: "b", By: "ann", Token: 1})
+	h.step(event.Asked{Question: event.Stop{Job: "b", By: "ann"}, Token: 1})
 	for id := range h.running {
 		h.end(id, job.Outcome{Kind: job.Exited})
 	}

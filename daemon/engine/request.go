@@ -15,7 +15,7 @@ import (
 )
 
 func (e *Engine) runNow(ev event.RunNow) {
-	slot, ok := e.requested(ev.Token, ev.Job)
+	slot, ok := e.requested(ev.Job)
 	if !ok {
 		return
 	}
@@ -23,10 +23,10 @@ func (e *Engine) runNow(ev event.RunNow) {
 	o.By, o.Forced, o.Env = ev.By, ev.Force, ev.Env
 	r, refusal := e.admitRequest(&o)
 	if refusal != nil {
-		e.answer(ev.Token, nil, refusal)
+		e.answer(nil, refusal)
 		return
 	}
-	e.answer(ev.Token, []job.Run{r.Run}, nil)
+	e.answer([]job.Run{r.Run}, nil)
 }
 
 // admitRequest makes the run that a person requests, or returns why it is refused.
@@ -72,22 +72,22 @@ func (e *Engine) stopRuns(ev event.Stop) {
 		stopped = append(stopped, r.Run)
 	}
 	if len(stopped) == 0 {
-		e.refuse(ev.Token, effect.Conflict, job.RefuseNothingLive)
+		e.refuse(effect.Conflict, job.RefuseNothingLive)
 		return
 	}
-	e.answer(ev.Token, stopped, nil)
+	e.answer(stopped, nil)
 }
 
 // requested returns the job of a request, or refuses the request if there is no such job.
-func (e *Engine) requested(token effect.Token, id job.ID) (slot int, ok bool) {
+func (e *Engine) requested(id job.ID) (slot int, ok bool) {
 	if slot, ok = e.jobs.Find(id); !ok {
-		e.refuse(token, effect.NotFound, job.RefuseNoJob)
+		e.refuse(effect.NotFound, job.RefuseNoJob)
 	}
 	return slot, ok
 }
 
 func (e *Engine) pauseJob(ev event.Pause) {
-	slot, ok := e.requested(ev.Token, ev.Job)
+	slot, ok := e.requested(ev.Job)
 	if !ok {
 		return
 	}
@@ -96,18 +96,18 @@ func (e *Engine) pauseJob(ev event.Pause) {
 	is, paused := e.holds.Of(ev.Job, h.User)
 	switch now := paused && is.Covers(e.now.Wall); {
 	case now && h.From.After(e.now.Wall):
-		e.refuse(ev.Token, effect.Conflict, job.RefuseLaterPause)
+		e.refuse(effect.Conflict, job.RefuseLaterPause)
 		return
 	case h.Skips && paused && !is.Skips && (now || is.From.After(e.now.Wall)):
-		e.refuse(ev.Token, effect.Conflict, job.RefuseSkipPaused)
+		e.refuse(effect.Conflict, job.RefuseSkipPaused)
 		return
 	case h.Skips && h.Until.IsZero():
-		e.refuse(ev.Token, effect.Conflict, job.RefuseNonePlanned)
+		e.refuse(effect.Conflict, job.RefuseNonePlanned)
 		return
 	}
 	e.setHold(ev.Job, h.User, &h)
 	e.record(job.Record{Kind: job.Paused, Job: ev.Job, Detail: h.Reason, Hold: &h})
-	e.answer(ev.Token, nil, nil)
+	e.answer(nil, nil)
 }
 
 func (e *Engine) resumeJob(ev event.Resume) {
@@ -119,20 +119,20 @@ func (e *Engine) resumeJob(ev event.Resume) {
 		mended = e.closeBreaker(j)
 	}
 	if !paused && !mended {
-		e.refuse(ev.Token, effect.Conflict, job.RefuseNotPaused)
+		e.refuse(effect.Conflict, job.RefuseNotPaused)
 		return
 	}
 	if paused {
 		e.setHold(ev.Job, user, nil)
 	}
 	e.record(job.Record{Kind: job.Resumed, Job: ev.Job, User: user, Detail: job.DetailByUser(ev.By)})
-	e.answer(ev.Token, nil, nil)
+	e.answer(nil, nil)
 }
 
 // acknowledge records that a person has seen a job's failures. The acknowledgement is
 // stored in the job's summary, together with its count of failures in a row.
 func (e *Engine) acknowledge(ev event.Ack) {
-	slot, ok := e.requested(ev.Token, ev.Job)
+	slot, ok := e.requested(ev.Job)
 	if !ok {
 		return
 	}
@@ -142,23 +142,23 @@ func (e *Engine) acknowledge(ev event.Ack) {
 	l.Ack = &seen
 	e.setSummary(l)
 	e.record(job.Record{Kind: job.Acked, Job: ev.Job, Detail: seen.Words()})
-	e.answer(ev.Token, nil, nil)
+	e.answer(nil, nil)
 }
 
 func (e *Engine) unacknowledge(ev event.Unack) {
-	slot, ok := e.requested(ev.Token, ev.Job)
+	slot, ok := e.requested(ev.Job)
 	if !ok {
 		return
 	}
 	l := e.summary(ev.Job, e.jobs.Entry(slot).User())
 	if l.Ack == nil {
-		e.refuse(ev.Token, effect.Conflict, job.RefuseNotAcked)
+		e.refuse(effect.Conflict, job.RefuseNotAcked)
 		return
 	}
 	l.Ack = nil
 	e.setSummary(l)
 	e.record(job.Record{Kind: job.Unacked, Job: ev.Job, Detail: job.DetailByUser(ev.By)})
-	e.answer(ev.Token, nil, nil)
+	e.answer(nil, nil)
 }
 
 // redrive runs the occurrence of a run again, usually of a dead letter. The new run has
@@ -167,12 +167,12 @@ func (e *Engine) redrive(ev event.Redrive) {
 	dead := ev.Dead
 	slot, ok := e.jobs.Find(dead.Job)
 	if !ok || dead.User != "" && dead.User != e.jobs.Entry(slot).User() {
-		e.refuse(ev.Token, effect.NotFound, job.RefuseNotInstalled)
+		e.refuse(effect.NotFound, job.RefuseNotInstalled)
 		return
 	}
 	for _, r := range live.OfUser(e.byJob[dead.Job], e.jobs.Entry(slot).User()) {
 		if r.Invocation == dead.Invocation {
-			e.refuse(ev.Token, effect.Conflict, job.RefuseUnderWay(r.ID))
+			e.refuse(effect.Conflict, job.RefuseUnderWay(r.ID))
 			return
 		}
 	}
@@ -180,21 +180,21 @@ func (e *Engine) redrive(ev event.Redrive) {
 	o.By, o.Dead = ev.By, &dead
 	r, refusal := e.admitRequest(&o)
 	if refusal != nil { // the dead letter is kept
-		e.answer(ev.Token, nil, refusal)
+		e.answer(nil, refusal)
 		return
 	}
 	e.record(job.Record{
 		Kind: job.Redrove, Job: dead.Job, Due: dead.Due, Era: dead.Era, Run: &dead,
 		Detail: job.DetailAsRun(r.ID, ev.By),
 	})
-	e.answer(ev.Token, []job.Run{r.Run}, nil)
+	e.answer([]job.Run{r.Run}, nil)
 }
 
 // bury discards a dead letter. Its job may no longer exist.
 func (e *Engine) bury(ev event.Bury) {
 	dead := ev.Dead
 	e.record(job.Record{Kind: job.Buried, Job: dead.Job, Due: dead.Due, Era: dead.Era, Run: &dead, Detail: job.DetailByUser(ev.By)})
-	e.answer(ev.Token, nil, nil)
+	e.answer(nil, nil)
 }
 
 // A backfill runs occurrences of the past, oldest first. Each occurrence is decided only
@@ -212,7 +212,7 @@ func (e *Engine) bury(ev event.Bury) {
 // startBackfill starts a backfill.
 func (e *Engine) startBackfill(ev event.Backfill) {
 	if e.draining {
-		e.refuse(ev.Token, effect.Draining, job.RefuseDraining)
+		e.refuse(effect.Draining, job.RefuseDraining)
 		return
 	}
 	b, slot, refusal := backfill.Complete(e.jobs, ev.Request, e.now.Wall)
@@ -220,7 +220,7 @@ func (e *Engine) startBackfill(ev event.Backfill) {
 		refusal = e.fills.Admits(&b)
 	}
 	if refusal != nil {
-		e.answer(ev.Token, nil, refusal)
+		e.answer(nil, refusal)
 		return
 	}
 	if mark := time.Unix(0, e.marks[slot]).UTC(); b.To.After(mark) {
@@ -233,19 +233,19 @@ func (e *Engine) startBackfill(ev event.Backfill) {
 	e.fills.Going = append(e.fills.Going, f)
 	e.recordFill(f, job.DetailByUser(b.By))
 	begun := b
-	e.emit(effect.Answer{Token: ev.Token, Backfill: &begun})
+	e.emit(effect.Answer{Token: e.asked, Backfill: &begun})
 }
 
 // stopBackfill ends a backfill. Its runs continue.
 func (e *Engine) stopBackfill(ev event.StopBackfill) {
 	f := e.fills.Find(ev.ID)
 	if f == nil {
-		e.refuse(ev.Token, effect.Conflict, job.RefuseNoBackfill(ev.ID))
+		e.refuse(effect.Conflict, job.RefuseNoBackfill(ev.ID))
 		return
 	}
 	e.endFill(f, job.BackfillStopped, job.DetailByUser(ev.By))
 	over := f.Backfill
-	e.emit(effect.Answer{Token: ev.Token, Backfill: &over})
+	e.emit(effect.Answer{Token: e.asked, Backfill: &over})
 }
 
 func (e *Engine) endFill(f *backfill.Fill, how job.BackfillState, detail string) {

@@ -138,7 +138,7 @@ func (s *story) zone(name string) *time.Location {
 }
 
 func (s *story) emit(words []string) {
-	ev := event.Emit{Name: words[1], User: "root", Env: valuesOf(words, "env="), Admin: slices.Contains(words, "admin"), Token: 1}
+	ev := event.Emit{Name: words[1], User: "root", Env: valuesOf(words, "env="), Admin: slices.Contains(words, "admin")}
 	for _, user := range valuesOf(words, "user=") {
 		ev.User = user
 	}
@@ -146,7 +146,7 @@ func (s *story) emit(words []string) {
 	for _, by := range valuesOf(words, "by=") {
 		ev.By = by
 	}
-	s.w.step(ev)
+	s.w.step(event.Asked{Question: ev, Token: 1})
 }
 
 // stamps writes the stamps that anacron left. A running daemon is notified.
@@ -180,7 +180,7 @@ func (s *story) backfill(words []string) {
 			b.MaxActive = int(s.run(value))
 		}
 	}
-	s.w.step(event.Backfill{Request: b, Ran: s.w.store.RanIn(b.Job, b.From, b.To), Token: 1})
+	s.w.step(event.Asked{Question: event.Backfill{Request: b, Ran: s.w.store.RanIn(b.Job, b.From, b.To)}, Token: 1})
 }
 
 func (s *story) limits(words []string) slots.Limits {
@@ -332,7 +332,7 @@ func (s *story) command(words []string, body string) {
 		delete(h.running, s.run(words[1]))
 		h.owed = append(h.owed, event.Ended{Run: s.run(words[1]), Outcome: s.outcome(words[2]), Unrun: words[2] == "unrun"})
 	case "beat":
-		h.step(event.Beat{Run: s.run(words[1]), Token: 1})
+		h.step(event.Asked{Question: event.Beat{Run: s.run(words[1])}, Token: 1})
 	case "check":
 		h.answer(s.run(words[1]), s.outcome(words[2]))
 	case "met":
@@ -349,7 +349,7 @@ func (s *story) command(words []string, body string) {
 	case "backfill":
 		s.backfill(words[1:])
 	case "fillstop":
-		h.step(event.StopBackfill{ID: int64(s.run(words[1])), By: "ann", Token: 1})
+		h.step(event.Asked{Question: event.StopBackfill{ID: int64(s.run(words[1])), By: "ann"}, Token: 1})
 	case "emit":
 		s.emit(words)
 	case "files":
@@ -528,9 +528,9 @@ func (s *story) ask(words []string) {
 	}
 	switch words[0] {
 	case "run":
-		s.w.step(event.RunNow{Job: id, By: by, Force: has("force"), Env: valuesOf(words, "env="), Token: token})
+		s.w.step(event.Asked{Question: event.RunNow{Job: id, By: by, Force: has("force"), Env: valuesOf(words, "env=")}, Token: token})
 	case "stop":
-		s.w.step(s.stop(event.Stop{Job: id, By: by, Token: token}, words))
+		s.w.step(event.Asked{Question: s.stop(event.Stop{Job: id, By: by}, words), Token: token})
 	case "pause":
 		h := job.Hold{By: by}
 		for _, word := range words[2:] {
@@ -542,13 +542,13 @@ func (s *story) ask(words []string) {
 				h.Until = s.time(strings.TrimPrefix(word, "until="))
 			}
 		}
-		s.w.step(event.Pause{Job: id, Hold: h, Token: token})
+		s.w.step(event.Asked{Question: event.Pause{Job: id, Hold: h}, Token: token})
 	case "resume":
-		s.w.step(event.Resume{Job: id, By: by, Token: token})
+		s.w.step(event.Asked{Question: event.Resume{Job: id, By: by}, Token: token})
 	case "redrive":
-		s.w.step(event.Redrive{Dead: s.w.store.Dead[s.run(words[1])], By: by, Token: token})
+		s.w.step(event.Asked{Question: event.Redrive{Dead: s.w.store.Dead[s.run(words[1])], By: by}, Token: token})
 	case "drop":
-		s.w.step(event.Bury{Dead: s.w.store.Dead[s.run(words[1])], By: by, Token: token})
+		s.w.step(event.Asked{Question: event.Bury{Dead: s.w.store.Dead[s.run(words[1])], By: by}, Token: token})
 	default:
 		s.t.Fatalf("story: no such command: %q", words)
 	}

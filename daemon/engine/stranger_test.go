@@ -61,7 +61,7 @@ func TestOverlapMindsNoRunOfAnotherAccount(t *testing.T) {
 
 func TestStopEndsNoRunOfAnotherAccount(t *testing.T) {
 	e := strangers(t, "#@ name=backup\n0 0 1 1 * ann\n", zoesBackup)
-	effects := e.Step(atNoon(), event.Stop{Token: 1, Job: "backup", By: "ann"})
+	effects := e.Step(atNoon(), event.Asked{Question: event.Stop{Job: "backup", By: "ann"}, Token: 1})
 	if kills := killsOf(effects); len(kills) > 0 {
 		t.Errorf("ann's stop of her job sent %+v, want zoe's run left alone", kills)
 	}
@@ -69,7 +69,7 @@ func TestStopEndsNoRunOfAnotherAccount(t *testing.T) {
 
 func TestPauseBindsNoJobOfAnotherAccount(t *testing.T) {
 	e := strangers(t, "#@ name=backup\n0 0 1 1 * ann\n", zoesBackup)
-	e.Step(job.Moment{Wall: noon.Add(-30 * time.Second), Up: time.Hour + time.Minute}, event.Pause{Token: 1, Job: "backup", Hold: job.Hold{By: "ann"}})
+	e.Step(job.Moment{Wall: noon.Add(-30 * time.Second), Up: time.Hour + time.Minute}, event.Asked{Question: event.Pause{Job: "backup", Hold: job.Hold{By: "ann"}}, Token: 1})
 	if e.View().Hold(0) == nil {
 		t.Fatal("ann's job is not paused")
 	}
@@ -97,12 +97,12 @@ func TestQueuedRunStartsNoJobOfAnotherAccount(t *testing.T) {
 
 func TestResumeEndsNoPauseOfAnotherAccount(t *testing.T) {
 	e := strangers(t, "0 0 1 1 * ann\n", zoesBackup)
-	e.Step(job.Moment{Wall: noon.Add(-30 * time.Second), Up: time.Hour + time.Minute}, event.Pause{Token: 1, Job: "backup", Hold: job.Hold{By: "zoe"}})
+	e.Step(job.Moment{Wall: noon.Add(-30 * time.Second), Up: time.Hour + time.Minute}, event.Asked{Question: event.Pause{Job: "backup", Hold: job.Hold{By: "zoe"}}, Token: 1})
 	load := func(second time.Duration, anns string) {
 		e.Step(job.Moment{Wall: noon.Add(second * time.Second), Up: time.Hour + 90*time.Second}, event.Load{Crontabs: []*crontab.File{crontabOf("ann", anns), crontabOf("zoe", zoesBackup)}})
 	}
 	load(-25, "#@ name=backup\n0 0 1 1 * ann\n")
-	e.Step(job.Moment{Wall: noon.Add(-20 * time.Second), Up: time.Hour + 90*time.Second}, event.Resume{Token: 2, Job: "backup", By: "ann"})
+	e.Step(job.Moment{Wall: noon.Add(-20 * time.Second), Up: time.Hour + 90*time.Second}, event.Asked{Question: event.Resume{Job: "backup", By: "ann"}, Token: 2})
 	load(-15, "0 0 1 1 * ann\n")
 	if e.View().Hold(1) == nil {
 		t.Error("ann's resume of a job that she called so ended zoe's pause")
@@ -128,9 +128,9 @@ func TestPauseReplacesNoPauseOfAnotherAccount(t *testing.T) {
 		}
 		return ""
 	}
-	step(event.Pause{Token: 1, Job: "backup", Hold: job.Hold{By: "zoe"}})
+	step(event.Asked{Question: event.Pause{Job: "backup", Hold: job.Hold{By: "zoe"}}, Token: 1})
 	pass(named, "")
-	step(event.Pause{Token: 2, Job: "backup", Hold: job.Hold{By: "ann"}})
+	step(event.Asked{Question: event.Pause{Job: "backup", Hold: job.Hold{By: "ann"}}, Token: 2})
 	if got := by(0); got != "ann" {
 		t.Errorf("ann's job is paused by %q, want ann", got)
 	}
@@ -139,7 +139,7 @@ func TestPauseReplacesNoPauseOfAnotherAccount(t *testing.T) {
 		t.Errorf("with ann's pause, zoe's job is paused by %q, want zoe", got)
 	}
 	pass(named, "")
-	step(event.Resume{Token: 3, Job: "backup", By: "ann"})
+	step(event.Asked{Question: event.Resume{Job: "backup", By: "ann"}, Token: 3})
 	if got := by(0); got != "" {
 		t.Errorf("ann's resumed job is paused by %q", got)
 	}

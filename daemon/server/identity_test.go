@@ -87,7 +87,7 @@ func TestReferencesMeanTheCallersOwnJobFirst(t *testing.T) {
 // read why it was not run before.
 func TestDecisionsStayWithTheUser(t *testing.T) {
 	w := newWorld(t, "#@ name=payroll\n* * * * * ann true\n")
-	w.Step(event.Pause{Job: "payroll", Hold: job.Hold{By: "ann", Reason: "ann-secret"}, Token: 1})
+	w.Step(event.Asked{Question: event.Pause{Job: "payroll", Hold: job.Hold{By: "ann", Reason: "ann-secret"}}, Token: 1})
 	w.To("2026-11-20T00:05:00Z")
 	for _, give := range []struct {
 		uid   uint32

@@ -149,14 +149,14 @@ func (h *Host) randomCommand() {
 	var ev event.Event
 	switch h.rng.IntN(10) {
 	case 0, 1:
-		ev = event.RunNow{Job: id, By: "ann", Force: h.rng.IntN(2) == 0, Token: 1}
+		ev = event.Asked{Question: event.RunNow{Job: id, By: "ann", Force: h.rng.IntN(2) == 0}, Token: 1}
 	case 2:
-		ev = event.Stop{Job: id, By: "ann", Token: 1}
+		ev = event.Asked{Question: event.Stop{Job: id, By: "ann"}, Token: 1}
 	case 3:
 		if runs := v.Runs(); len(runs) > 0 {
-			ev = event.Stop{Run: runs[h.rng.IntN(len(runs))].ID, By: "ann", Token: 1}
+			ev = event.Asked{Question: event.Stop{Run: runs[h.rng.IntN(len(runs))].ID, By: "ann"}, Token: 1}
 			if h.rng.IntN(2) == 0 {
-				ev = event.Beat{Run: runs[h.rng.IntN(len(runs))].ID, Token: 1}
+				ev = event.Asked{Question: event.Beat{Run: runs[h.rng.IntN(len(runs))].ID}, Token: 1}
 			}
 		}
 	case 4:
@@ -167,9 +167,9 @@ func (h *Host) randomCommand() {
 		if h.rng.IntN(4) == 0 {
 			hold.From = h.Now.Wall.Add(h.upTo(3 * time.Hour))
 		}
-		ev = event.Pause{Job: id, Hold: hold, Token: 1}
+		ev = event.Asked{Question: event.Pause{Job: id, Hold: hold}, Token: 1}
 	case 5:
-		ev = event.Resume{Job: id, By: "ann", Token: 1}
+		ev = event.Asked{Question: event.Resume{Job: id, By: "ann"}, Token: 1}
 	case 6:
 		b := job.Backfill{
 			Job: id, By: "ann", From: h.Now.Wall.Add(-h.upTo(20 * time.Hour)), To: h.Now.Wall,
@@ -177,10 +177,10 @@ func (h *Host) randomCommand() {
 		}
 		b.Overlap = []string{"allow", "queue-all"}[h.rng.IntN(2)]
 		b.Reprocess = []job.Reprocess{job.ReprocessNone, job.ReprocessFailed, job.ReprocessAll}[h.rng.IntN(3)]
-		ev = event.Backfill{Request: b, Ran: h.store.RanIn(b.Job, b.From, b.To), Token: 1}
+		ev = event.Asked{Question: event.Backfill{Request: b, Ran: h.store.RanIn(b.Job, b.From, b.To)}, Token: 1}
 	case 7:
 		if going := v.Backfills(); len(going) > 0 {
-			ev = event.StopBackfill{ID: going[0].ID, By: "ann", Token: 1}
+			ev = event.Asked{Question: event.StopBackfill{ID: going[0].ID, By: "ann"}, Token: 1}
 		}
 	case 8:
 		h.store.Stamps = map[string]timetable.Day{"cron.daily": timetable.DayOf(h.Now.Wall, nil) - 1}
@@ -189,9 +189,9 @@ func (h *Host) randomCommand() {
 		if dead := slices.Sorted(maps.Keys(h.store.Dead)); len(dead) > 0 {
 			r := h.store.Dead[dead[h.rng.IntN(len(dead))]]
 			if h.rng.IntN(3) == 0 {
-				ev = event.Bury{Dead: r, By: "ann", Token: 1}
+				ev = event.Asked{Question: event.Bury{Dead: r, By: "ann"}, Token: 1}
 			} else {
-				ev = event.Redrive{Dead: r, By: "ann", Token: 1}
+				ev = event.Asked{Question: event.Redrive{Dead: r, By: "ann"}, Token: 1}
 			}
 		}
 	}

@@ -60,32 +60,32 @@ type Unmet struct {
 // must not run jobs, and unless Force is set also while the job is paused or disabled, or when
 // overlap= forbids it.
 type RunNow struct {
+	question
 	Job   job.ID
 	By    string
 	Force bool
 	Env   []string // NAME=value, overriding the crontab; also set for further attempts
-	Token effect.Token
 }
 
 // Stop requests the end of live runs: of one run, or of all runs of a job if Run is 0.
 type Stop struct {
+	question
 	Job    job.ID
 	Run    job.RunID
 	By     string
 	Signal syscall.Signal // 0: the signal of stop-signal=
 	Grace  time.Duration  // time between Signal and KILL; 0: the default
-	Token  effect.Token
 }
 
 // Emit reports that a user emitted an event, which starts the jobs that list it in on=. It is answered
 // with their runs.
 type Emit struct {
+	question
 	Name  string
 	User  string // whose event it is
 	Admin bool   // User is an administrator: jobs of all users hear it
 	By    string // who emitted it: User, or a token
 	Env   []string
-	Token effect.Token
 }
 
 // Files reports files that arrived for a job with on=file:.
@@ -98,67 +98,67 @@ type Files struct {
 
 // Beat is a sign of life of a run, for watchdog=. It is refused if the run is not running.
 type Beat struct {
-	Run   job.RunID
-	Token effect.Token
+	question
+	Run job.RunID
 }
 
 // Pause requests that occurrences of a job are skipped.
 type Pause struct {
-	Job   job.ID
-	Hold  job.Hold
-	Token effect.Token
+	question
+	Job  job.ID
+	Hold job.Hold
 }
 
 // Resume ends a Pause.
 type Resume struct {
-	Job   job.ID
-	By    string
-	Token effect.Token
+	question
+	Job job.ID
+	By  string
 }
 
 // Ack records that a person has seen that a job failed, up to the run Seen.Run. The
 // caller sets Run, By and Reason of Seen.
 type Ack struct {
-	Job   job.ID
-	Seen  job.Ack
-	Token effect.Token
+	question
+	Job  job.ID
+	Seen job.Ack
 }
 
 // Unack withdraws an Ack.
 type Unack struct {
-	Job   job.ID
-	By    string
-	Token effect.Token
+	question
+	Job job.ID
+	By  string
 }
 
 // Redrive requests that a run which is over, usually a dead letter, is run again as the
 // same occurrence.
 type Redrive struct {
-	Dead  job.Run
-	By    string
-	Token effect.Token
+	question
+	Dead job.Run
+	By   string
 }
 
 // Bury requests that a dead letter is forgotten.
 type Bury struct {
-	Dead  job.Run
-	By    string
-	Token effect.Token
+	question
+	Dead job.Run
+	By   string
 }
 
 // Backfill requests that occurrences of the past are run. The caller sets Job, By, From,
 // To, Overlap, Reprocess and MaxActive of Request.
 type Backfill struct {
+	question
 	Request job.Backfill
 	Ran     map[int64]job.Verdict // occurrences in that range that ran, in Unix nanoseconds, with the verdict of the newest run of each
-	Token   effect.Token
 }
 
 // StopBackfill requests that a backfill decides no further occurrence. Its runs continue.
 type StopBackfill struct {
-	ID    int64
-	By    string
-	Token effect.Token
+	question
+	ID int64
+	By string
 }
 
 // Drain requests that no further run is started. Occurrences remain undecided until the
@@ -188,76 +188,31 @@ type Stamps struct {
 // Abandon, after Drain, ends all running jobs: first TERM, then KILL.
 type Abandon struct{}
 
-func (Tick) event()    {}
-func (Started) event() {}
-
+func (Tick) event()     {}
+func (Started) event()  {}
 func (Ended) event()    {}
 func (Measured) event() {}
-func (RunNow) event()   {}
-
-func (Stop) event()  {}
-func (Beat) event()  {}
-func (Emit) event()  {}
-func (Files) event() {}
-func (Pause) event() {}
-
-func (Resume) event() {}
-func (Drain) event()  {}
-
-func (Abandon) event() {}
-
+func (Files) event()    {}
+func (Drain) event()    {}
+func (Abandon) event()  {}
 func (BarUsers) event() {}
 func (Stamps) event()   {}
-
-func (Checked) event() {}
-func (Redrive) event() {}
-
-func (Ack) event()   {}
-func (Unack) event() {}
-
-func (Bury) event()     {}
-func (Backfill) event() {}
-
-func (StopBackfill) event() {}
+func (Checked) event()  {}
 
 // Question is an event that the engine answers.
 type Question interface {
 	Event
-	With(effect.Token) Event // returns the same event with that token
+	answered()
 }
 
-// With sets the token.
-func (ev RunNow) With(t effect.Token) Event { ev.Token = t; return ev }
+// question marks an event as a Question.
+type question struct{}
 
-// With sets the token.
-func (ev Stop) With(t effect.Token) Event { ev.Token = t; return ev }
+func (question) event()    {}
+func (question) answered() {}
 
-// With sets the token.
-func (ev Beat) With(t effect.Token) Event { ev.Token = t; return ev }
-
-// With sets the token.
-func (ev Emit) With(t effect.Token) Event { ev.Token = t; return ev }
-
-// With sets the token.
-func (ev Pause) With(t effect.Token) Event { ev.Token = t; return ev }
-
-// With sets the token.
-func (ev Resume) With(t effect.Token) Event { ev.Token = t; return ev }
-
-// With sets the token.
-func (ev Ack) With(t effect.Token) Event { ev.Token = t; return ev }
-
-// With sets the token.
-func (ev Unack) With(t effect.Token) Event { ev.Token = t; return ev }
-
-// With sets the token.
-func (ev Redrive) With(t effect.Token) Event { ev.Token = t; return ev }
-
-// With sets the token.
-func (ev Bury) With(t effect.Token) Event { ev.Token = t; return ev }
-
-// With sets the token.
-func (ev Backfill) With(t effect.Token) Event { ev.Token = t; return ev }
-
-// With sets the token.
-func (ev StopBackfill) With(t effect.Token) Event { ev.Token = t; return ev }
+// Asked is a question with the token of its answer.
+type Asked struct {
+	Question
+	Token effect.Token
+}

@@ -19,7 +19,7 @@ func (w *World) Act(e event.Event, play func(effect.Start) Played) (effect.Answe
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if q, ok := e.(event.Question); ok {
-		e = q.With(1)
+		e = event.Asked{Question: q, Token: 1}
 	}
 	answer, err := effect.Answer{}, errors.New("the engine gave no answer")
 	var started []event.Event

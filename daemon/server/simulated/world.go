@@ -242,7 +242,7 @@ func (w *World) Ask(ctx context.Context, e event.Event) (effect.Answer, error) {
 		return effect.Answer{}, ctx.Err()
 	}
 	if q, ok := e.(event.Question); ok {
-		e = q.With(1)
+		e = event.Asked{Question: q, Token: 1}
 	}
 	for _, x := range w.Step(e) {
 		if a, ok := x.(effect.Answer); ok {
