@@ -11,6 +11,7 @@ import (
 	"github.com/cronring/cronring/crontab/lex"
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/atomicfile"
+	"github.com/cronring/cronring/daemon/job"
 )
 
 // MaxSize is the size in bytes of the largest file that is read.
@@ -26,18 +27,16 @@ func Apply(env []string, path string, kept []string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read env-file=%s: %w", path, err)
 	}
+	var all job.Environment
+	all.Set(env...)
 	for _, entry := range own {
 		name, _, _ := strings.Cut(entry, "=")
 		if option.Reserved(name) || slices.Contains(kept, name) {
 			continue
 		}
-		if i := slices.IndexFunc(env, func(old string) bool { return strings.HasPrefix(old, name+"=") }); i >= 0 {
-			env[i] = entry
-			continue
-		}
-		env = append(env, entry)
+		all.Set(entry)
 	}
-	return env, nil
+	return all.List, nil
 }
 
 // read returns the variables of a file as NAME=value.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/job"
 )
 
 // addresses reads MAILTO and MAILFROM and notes what is wrong with them.
@@ -15,13 +16,13 @@ type addresses struct {
 }
 
 // recipient returns the address in mailto=, else in MAILTO, else the user. "" means no recipient.
-func (a *addresses) recipient(env *variables, mailto *string) string {
+func (a *addresses) recipient(env *job.Environment, mailto *string) string {
 	to, name := a.user, "MAILTO"
 	switch {
 	case mailto != nil:
 		to, name = *mailto, "mailto"
-	case env.has("MAILTO"):
-		to = a.expand(env.value("MAILTO"))
+	case env.Has("MAILTO"):
+		to = a.expand(env.Value("MAILTO"))
 	}
 	if to == "" || !a.safe(name, to) {
 		return ""
@@ -31,8 +32,8 @@ func (a *addresses) recipient(env *variables, mailto *string) string {
 
 // sender is MAILFROM. Without a usable one cronie writes the account, and
 // Debian's cron what "" stands for.
-func (a *addresses) sender(env *variables) string {
-	if from := a.expand(env.value("MAILFROM")); from != "" && a.safe("MAILFROM", from) {
+func (a *addresses) sender(env *job.Environment) string {
+	if from := a.expand(env.Value("MAILFROM")); from != "" && a.safe("MAILFROM", from) {
 		return from
 	}
 	switch {

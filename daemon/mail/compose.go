@@ -17,7 +17,7 @@ func Compose(c Config, r Report) (*Message, []Line) {
 		return nil, nil
 	}
 	env := newVariables(c.Family, r)
-	if c.Family == crontab.RHEL && r.Anacron != "" && env.has("NO_MAIL_OUTPUT") {
+	if c.Family == crontab.RHEL && r.Anacron != "" && env.Has("NO_MAIL_OUTPUT") {
 		return nil, nil
 	}
 	a := addresses{config: c, user: r.Account.Name}
@@ -26,7 +26,7 @@ func Compose(c Config, r Report) (*Message, []Line) {
 		return nil, a.lines
 	}
 	from := a.sender(env)
-	l := &Message{User: r.Account.Name, Dir: cmp.Or(env.value("HOME"), "/"), Output: r.Size}
+	l := &Message{User: r.Account.Name, Dir: cmp.Or(env.Value("HOME"), "/"), Output: r.Size}
 	l.setBody(c.Family, r)
 	l.Env = mailerEnv(c, r, env)
 	if r.Anacron != "" {
@@ -74,9 +74,9 @@ func mailer(c Config, r Report, from, to string) []string {
 
 // mailerEnv returns the mailer's environment. In cronie it is the job's; in Debian's cron it is the
 // daemon's, of which it passes on what programs expect: the user could read the rest in /proc.
-func mailerEnv(c Config, r Report, env *variables) []string {
+func mailerEnv(c Config, r Report, env *job.Environment) []string {
 	if c.Family == crontab.RHEL && r.Anacron == "" {
-		return env.list
+		return env.List
 	}
 	list := []string{"SHELL=/bin/sh", "HOME=" + cmp.Or(r.Account.Home, "/"), "LOGNAME=" + r.Account.Name, "USER=" + r.Account.Name}
 	path := "/usr/sbin:/usr/bin:/sbin:/bin"
@@ -91,56 +91,26 @@ func mailerEnv(c Config, r Report, env *variables) []string {
 	return append(list, "PATH="+path)
 }
 
-// variables is the environment that cron passes to a job, in the order of the family's X-Cron-Env
-// headers: those of the crontab in order, then cron's own that the crontab does not set.
-type variables struct {
-	list  []string
-	index map[string]int
-}
-
-func newVariables(family crontab.Family, r Report) *variables {
-	v := &variables{index: map[string]int{}}
-	for _, entry := range r.Job.Env {
-		v.set(entry)
-	}
+// newVariables returns the environment that cron passes to a job, in the order of the family's X-Cron-Env
+// headers: the variables of the crontab in order, then cron's own that the crontab does not set.
+func newVariables(family crontab.Family, r Report) *job.Environment {
+	v := &job.Environment{}
+	v.Set(r.Job.Env...)
 	if r.Anacron != "" {
 		return v
 	}
-	v.add("SHELL=/bin/sh")
-	v.add("HOME=" + r.Account.Home)
-	if r.Path != "" {
-		v.add("PATH=" + r.Path)
+	if !v.Has("SHELL") {
+		v.Set("SHELL=/bin/sh")
 	}
-	v.set("LOGNAME=" + r.Account.Name)
-	if family == crontab.RHEL || v.has("USER") { // jobs get no other
-		v.set("USER=" + r.Account.Name)
+	if !v.Has("HOME") {
+		v.Set("HOME=" + r.Account.Home)
+	}
+	if r.Path != "" && !v.Has("PATH") {
+		v.Set("PATH=" + r.Path)
+	}
+	v.Set("LOGNAME=" + r.Account.Name)
+	if family == crontab.RHEL || v.Has("USER") { // jobs get no other
+		v.Set("USER=" + r.Account.Name)
 	}
 	return v
-}
-
-func (v *variables) set(entry string) {
-	name, _, _ := strings.Cut(entry, "=")
-	if i, ok := v.index[name]; ok {
-		v.list[i] = entry
-		return
-	}
-	v.index[name] = len(v.list)
-	v.list = append(v.list, entry)
-}
-
-// add sets what is not set yet.
-func (v *variables) add(entry string) {
-	if name, _, _ := strings.Cut(entry, "="); !v.has(name) {
-		v.set(entry)
-	}
-}
-
-func (v *variables) has(name string) bool { _, ok := v.index[name]; return ok }
-
-func (v *variables) value(name string) string {
-	i, ok := v.index[name]
-	if !ok {
-		return ""
-	}
-	return v.list[i][len(name)+1:]
 }

@@ -51,7 +51,7 @@ func (h *header) addresses(name, list string) {
 }
 
 // cronHeader returns the headers that the family's cron writes.
-func cronHeader(c Config, r Report, env *variables, from, to string) []byte {
+func cronHeader(c Config, r Report, env *job.Environment, from, to string) []byte {
 	var h header
 	precedence := ""
 	if c.Family == crontab.RHEL {
@@ -102,13 +102,13 @@ func (h *header) subject(c Config, r Report) {
 
 // mime adds the headers on the form of the body, which a crontab may set. An
 // empty value is set, too, as in the crons.
-func (h *header) mime(c Config, env *variables) {
+func (h *header) mime(c Config, env *job.Environment) {
 	kind, encoding := "text/plain; charset="+charset(c), "8bit"
-	if env.has("CONTENT_TYPE") {
-		kind = spaced(env.value("CONTENT_TYPE"))
+	if env.Has("CONTENT_TYPE") {
+		kind = spaced(env.Value("CONTENT_TYPE"))
 	}
-	if env.has("CONTENT_TRANSFER_ENCODING") {
-		encoding = spaced(env.value("CONTENT_TRANSFER_ENCODING"))
+	if env.Has("CONTENT_TRANSFER_ENCODING") {
+		encoding = spaced(env.Value("CONTENT_TRANSFER_ENCODING"))
 	}
 	h.WriteString("MIME-Version: 1.0\n")
 	h.line("Content-Type", kind, "")
@@ -149,8 +149,8 @@ func codeset(getenv func(string) string) string {
 	return "UTF-8"
 }
 
-func (h *header) environment(env *variables) {
-	for _, entry := range env.list[:min(len(env.list), mostVariables)] {
+func (h *header) environment(env *job.Environment) {
+	for _, entry := range env.List[:min(len(env.List), mostVariables)] {
 		h.line("X-Cron-Env", "<"+entry, ">")
 	}
 }

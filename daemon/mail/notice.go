@@ -39,7 +39,7 @@ func (n *Notice) Recipient(c Config) string {
 	return to
 }
 
-func (n *Notice) variables(c Config) *variables {
+func (n *Notice) variables(c Config) *job.Environment {
 	return newVariables(c.Family, Report{Job: &job.Job{Env: n.Env}, Account: n.Account})
 }
 

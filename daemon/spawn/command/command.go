@@ -128,9 +128,9 @@ func (m *Maker) command(start *effect.Start, who account.Account, base []string)
 	env := m.environ(start, who, base)
 	own := &OptionsOf(start).Process
 	cmd := Command{
-		Path:        cmp.Or(env.get("SHELL"), "/bin/sh"),
-		Dir:         env.get("HOME"),
-		Env:         env.vars,
+		Path:        cmp.Or(env.Value("SHELL"), "/bin/sh"),
+		Dir:         env.Value("HOME"),
+		Env:         env.List,
 		Cred:        cred,
 		Account:     who,
 		DirOptional: m.Family != crontab.RHEL,

@@ -22,83 +22,51 @@ func familyPath(family crontab.Family) string {
 	return "/usr/bin:/bin"
 }
 
-// environment is a process environment in which each name occurs once. Shells disagree about which
-// of two values counts.
-type environment struct {
-	vars  []string
-	index map[string]int
-}
-
-func (e *environment) set(name, value string) {
-	entry := name + "=" + value
-	if i, ok := e.index[name]; ok {
-		e.vars[i] = entry
-		return
-	}
-	e.index[name] = len(e.vars)
-	e.vars = append(e.vars, entry)
-}
-
-func (e *environment) setAll(entries []string) {
-	for _, entry := range entries {
-		name, value, _ := strings.Cut(entry, "=")
-		e.set(name, value)
-	}
-}
-
-func (e *environment) get(name string) string {
-	i, ok := e.index[name]
-	if !ok {
-		return ""
-	}
-	return e.vars[i][len(name)+1:]
-}
-
 // environ builds a job's environment. In order: the host's variables, cron's, the crontab's, those
 // of this run, and last those that none of these may forge. PATH is always among cron's, so PATH in
 // /etc/environment has no effect, as in other crons. The daemon's own environment is not used.
-func (m *Maker) environ(start *effect.Start, who account.Account, base []string) environment {
+func (m *Maker) environ(start *effect.Start, who account.Account, base []string) job.Environment {
 	n := len(base) + len(start.Job.Env) + len(start.Run.Env) + 20
-	e := environment{vars: make([]string, 0, n), index: make(map[string]int, n)}
-	e.setAll(base)
-	e.set("SHELL", "/bin/sh")
-	e.set("HOME", who.Home)
-	e.set("PATH", cmp.Or(m.Path, familyPath(m.Family)))
+	e := job.Environment{List: make([]string, 0, n)}
+	e.Set(base...)
+	e.Set("SHELL=/bin/sh")
+	e.Set("HOME=" + who.Home)
+	e.Set("PATH=" + cmp.Or(m.Path, familyPath(m.Family)))
 	if m.Socket != "" {
-		e.set("CRONRING_SOCKET", m.Socket)
+		e.Set("CRONRING_SOCKET=" + m.Socket)
 	}
-	e.setAll(start.Job.Env)
-	e.setAll(start.Run.Env)
-	e.set("LOGNAME", who.Name)
-	e.set("USER", who.Name)
+	e.Set(start.Job.Env...)
+	e.Set(start.Run.Env...)
+	e.Set("LOGNAME=" + who.Name)
+	e.Set("USER=" + who.Name)
 	m.describeRun(&e, start)
 	return e
 }
 
 // describeRun sets the variables that describe the run.
-func (m *Maker) describeRun(e *environment, start *effect.Start) {
+func (m *Maker) describeRun(e *job.Environment, start *effect.Start) {
 	run := &start.Run
-	e.set("CRONRING_JOB", string(start.Job.ID))
-	e.set("CRONRING_INVOCATION_ID", run.Invocation)
-	e.set("CRONRING_RUN_ID", run.ID.String())
-	e.set("CRONRING_DUE", run.Due.UTC().Format(time.RFC3339))
+	e.Set("CRONRING_JOB=" + string(start.Job.ID))
+	e.Set("CRONRING_INVOCATION_ID=" + run.Invocation)
+	e.Set("CRONRING_RUN_ID=" + run.ID.String())
+	e.Set("CRONRING_DUE=" + run.Due.UTC().Format(time.RFC3339))
 	if zone, err := m.Location(start.Job.Zone); err == nil {
-		e.set("CRONRING_DUE_LOCAL", run.Due.In(zone).Format(time.RFC3339))
+		e.Set("CRONRING_DUE_LOCAL=" + run.Due.In(zone).Format(time.RFC3339))
 	}
-	e.set("CRONRING_ATTEMPT", strconv.Itoa(run.Attempt))
-	e.set("CRONRING_TRIGGER", string(run.Trigger))
-	e.set("CRONRING_NODE", m.Node)
-	e.set("CRONRING_SHARD", strconv.Itoa(start.Job.Shard))
-	e.set("CRONRING_SHARDS", strconv.Itoa(max(start.Job.Shards, 1)))
+	e.Set("CRONRING_ATTEMPT=" + strconv.Itoa(run.Attempt))
+	e.Set("CRONRING_TRIGGER=" + string(run.Trigger))
+	e.Set("CRONRING_NODE=" + m.Node)
+	e.Set("CRONRING_SHARD=" + strconv.Itoa(start.Job.Shard))
+	e.Set("CRONRING_SHARDS=" + strconv.Itoa(max(start.Job.Shards, 1)))
 	if run.Token != 0 {
-		e.set("CRONRING_FENCING_TOKEN", strconv.FormatUint(run.Token, 10))
+		e.Set("CRONRING_FENCING_TOKEN=" + strconv.FormatUint(run.Token, 10))
 	}
-	e.set("CRONRING_LAST_SUCCESS", instant(start.LastSuccess))
-	e.set("CRONRING_PARENTS", parents(run.Parents))
-	e.set("TRACEPARENT", traceparent(m.Node, run))
+	e.Set("CRONRING_LAST_SUCCESS=" + instant(start.LastSuccess))
+	e.Set("CRONRING_PARENTS=" + parents(run.Parents))
+	e.Set("TRACEPARENT=" + traceparent(m.Node, run))
 	if m.hasNotify(start) {
-		e.set("NOTIFY_SOCKET", m.Notify(run.ID))
-		e.set("WATCHDOG_USEC", strconv.FormatInt(OptionsOf(start).Watchdog.Microseconds(), 10))
+		e.Set("NOTIFY_SOCKET=" + m.Notify(run.ID))
+		e.Set("WATCHDOG_USEC=" + strconv.FormatInt(OptionsOf(start).Watchdog.Microseconds(), 10))
 	}
 }
 

@@ -22,7 +22,7 @@ func TestOptionsPageNamesEachVariable(t *testing.T) {
 		slices.Sort(names)
 		return slices.Compact(names)
 	}
-	set := append(find("environ.go", `e\.set\("[A-Z_]+"`), job.EventVariable, job.EventUser, job.PathsVariable)
+	set := append(find("environ.go", `e\.Set\("[A-Z_]+=`), job.EventVariable, job.EventUser, job.PathsVariable)
 	slices.Sort(set)
 	told := find("../../../man/cronring-options.7", `(?m)^\.It Ev .*`)
 	if len(set) < 10 || !slices.Equal(set, told) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/engine/effect"
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/sandbox"
 )
 
@@ -57,10 +58,10 @@ func (m *Maker) Plan(start *effect.Start, who account.Account, session bool) (Pl
 		p.Limits = slices.DeleteFunc(slices.Clone(p.Limits), func(l account.Limit) bool { return l.Resource == unix.RLIMIT_NOFILE })
 		p.Limits = append(p.Limits, account.Limit{Resource: unix.RLIMIT_NOFILE, Soft: &n, Hard: &n})
 	}
-	own := environment{index: map[string]int{}}
+	var own job.Environment
 	m.describeRun(&own, start)
 	for _, entry := range cmd.Env {
-		if slices.Contains(own.vars, entry) {
+		if slices.Contains(own.List, entry) {
 			p.RunEnv = append(p.RunEnv, entry)
 			continue
 		}
