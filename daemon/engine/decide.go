@@ -124,6 +124,7 @@ func (e *Engine) decideDue(o gate.Occurrence, due agenda.Occurrences) (newest *l
 	if due.Older == 0 && len(due.List) == 1 && e.now.Wall.Sub(o.Due) <= o.Options.Grace { // the usual case, which the code below would decide in the same way
 		return e.decide(&o)
 	}
+	due = e.decideBeforePause(o, due)
 	all := o
 	all.First, all.Due, all.Count = due.First, due.Last(), due.Older+len(due.List)
 	e.repair(&all)
@@ -144,6 +145,23 @@ func (e *Engine) decideDue(o gate.Occurrence, due agenda.Occurrences) (newest *l
 		}
 	}
 	return newest
+}
+
+// decideBeforePause decides the occurrences before a pause that skips the newest one, and returns
+// the others.
+func (e *Engine) decideBeforePause(o gate.Occurrence, due agenda.Occurrences) agenda.Occurrences {
+	h, known := e.holds.Of(o.ID, o.User)
+	if !known || !o.CameDueIn(&h, due.Last()) || !h.Skips && h.Covers(e.now.Wall) {
+		return due
+	}
+	n := slices.IndexFunc(due.List, func(at time.Time) bool { return o.CameDueIn(&h, at) })
+	if n <= 0 {
+		return due
+	}
+	before := due
+	before.List, o.Due = due.List[:n], due.List[n-1]
+	e.decideDue(o, before)
+	return agenda.Occurrences{First: due.List[n], List: due.List[n:]}
 }
 
 // catchup applies grace=, deadline= and catchup= of a job to due times, oldest first.

@@ -57,7 +57,7 @@ func (h *history) randomBlackouts() timetable.Blackouts {
 }
 
 // paused checks invariant 33 for a record: while a job is paused its scheduled occurrences are
-// skipped, and a pause ends at its time.
+// skipped, also if they came due in a pause that is over, and a pause ends at its time.
 func (h *history) paused(r job.Record) {
 	switch r.Kind {
 	case job.Paused:
@@ -73,11 +73,8 @@ func (h *history) paused(r job.Record) {
 			return
 		}
 		hold, paused := h.trials.holds.Of(r.Job, h.jobs.Entry(slot).User())
-		if hold.Skips {
-			paused = paused && hold.Covers(r.Due) && r.Due.After(hold.Since)
-		} else {
-			paused = paused && hold.Covers(r.At)
-		}
+		came := (hold.Skips || !h.jobs.Options(slot).PauseCounts) && hold.Covers(r.Due) && r.Due.After(hold.Since)
+		paused = paused && (came || !hold.Skips && hold.Covers(r.At))
 		byClock := r.Run != nil && r.Run.Trigger == job.TriggerClock && r.Run.Attempt == 1
 		if paused && byClock || !paused && r.Reason == job.IsPaused {
 			h.w.t.Errorf("invariant 33: %s at %s, paused %v until %s: %s %s", r.Job, r.At, paused, hold.Until, r.Decision, r.Reason)

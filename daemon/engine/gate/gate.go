@@ -192,15 +192,24 @@ func (o *Occurrence) IsHandedOver() bool {
 	return o.Permit != nil && o.Permit.Orphan != nil && o.Permit.Orphan.Left && o.Permit.Orphan.Begun
 }
 
+// A pause skips the occurrences that come due in it, whenever they are decided, because the
+// daemon may be stopped or the host suspended at its end. With pause-counts=, they are decided
+// after it as missed.
+func skipsDue(j *Job, h *job.Hold) bool { return h.Skips || !j.Options.PauseCounts }
+
+// CameDueIn reports whether a pause skips what is due at an instant.
+func (j *Job) CameDueIn(h *job.Hold, due time.Time) bool {
+	return skipsDue(j, h) && due.After(h.Since) && h.Covers(due)
+}
+
 // Ends reports whether a pause that is over ends with the occurrence, or with the oldest of
-// several. A pause that skips occurrences covers those that come due in it, whenever they are
-// decided, so that only a new occurrence after it ends it.
+// several. If the pause skips what came due in it, only a new occurrence after it ends it.
 func (o *Occurrence) Ends(h *job.Hold) bool {
 	first := o.Due
 	if o.Count > 1 {
 		first = o.First
 	}
-	return !h.Skips || o.Run == nil && o.By == "" && !first.Before(h.Until)
+	return !skipsDue(&o.Job, h) || o.Run == nil && o.By == "" && !first.Before(h.Until)
 }
 
 // check is an occurrence on its way through the gates.

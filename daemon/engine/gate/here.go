@@ -40,12 +40,14 @@ func (c *check) userMayRun() Decision {
 func (c *check) paused() Decision {
 	h, ok := c.Holds.Of(c.ID, c.User)
 	switch {
-	case !ok || !h.Skips && !h.Covers(c.Now):
+	case !ok:
 		return Decision{}
-	case h.Skips && (c.who&(manual|backfill|attempt) != 0 || !c.Due.After(h.Since) || !h.Covers(c.Due)):
-		return Decision{}
+	case !h.Skips && h.Covers(c.Now):
+		return skip(job.IsPaused, h.Words())
+	case c.who&(manual|backfill|attempt) == 0 && c.CameDueIn(&h, c.Due):
+		return skip(job.IsPaused, h.Words())
 	}
-	return skip(job.IsPaused, h.Words())
+	return Decision{}
 }
 
 // breaker checks breaker=: after too many failures in a row the job is held for a while,

@@ -97,9 +97,9 @@ func (c *check) hours() Decision {
 }
 
 // merges reports whether the schedule has an occurrence at the time at which the hours of a
-// caught-up occurrence begin. Except with catchup=all, only that one runs.
+// caught-up occurrence begin. Then only that one runs.
 func (c *check) merges(opens time.Time) bool {
-	if c.Run != nil || c.Trigger != job.TriggerCatchup || c.Options.Catchup == option.CatchupAll {
+	if c.Run != nil || c.Trigger != job.TriggerCatchup {
 		return false
 	}
 	s := c.Jobs.Entry(c.Slot).Schedule
