@@ -84,8 +84,17 @@ func (c *Client) Show(ctx context.Context, ref string) (Job, error) {
 // minute that begins there. A zero time means the newest that waits, or was
 // missed or skipped; if there is none, the newest one; or a later manual run.
 func (c *Client) Why(ctx context.Context, ref string, at time.Time) (Why, error) {
-	v := url.Values{"job": {ref}}
+	v := url.Values{}
 	setTime(v, "at", at)
+	return c.WhyAt(ctx, ref, v.Get("at"))
+}
+
+// WhyAt is Why for an instant, or a local time or date in the entry's zone; "" is a zero time.
+func (c *Client) WhyAt(ctx context.Context, ref, at string) (Why, error) {
+	v := url.Values{"job": {ref}}
+	if at != "" {
+		v.Set("at", at)
+	}
 	return get[Why](ctx, c, "explain a job", "/v1/why", v)
 }
 

@@ -81,6 +81,18 @@ func local(wall time.Time, loc *time.Location) time.Time {
 	return t
 }
 
+// SecondPass returns when clocks in loc that go back show the time of an instant again, if they do.
+func SecondPass(first time.Time, loc *time.Location) (again time.Time, twice bool) {
+	_, end := first.In(loc).ZoneBounds()
+	if end.IsZero() {
+		return first, false
+	}
+	_, before := first.In(loc).Zone()
+	_, after := end.Zone()
+	again = first.Add(time.Duration(before-after) * time.Second)
+	return again, !again.Before(end) && before > after
+}
+
 // DayWords are days that people name by where they are from today.
 var DayWords = map[string]int{"yesterday": -1, "today": 0, "tomorrow": 1}
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -99,6 +100,37 @@ func (a *App) addTime(cmd *cobra.Command, at *time.Time, name, otherwise, usage 
 		}
 		return run(cmd, args)
 	}
+}
+
+// OccurrenceTime converts the time of an occurrence, as people write it, to its first and last moment
+// for the daemon. Dates and times of day stay without a zone: the daemon reads them in the zone of the
+// entry.
+func OccurrenceTime(text string, now time.Time) (from, to string, err error) {
+	wall := time.Date(now.Year(), now.Month(), now.Day(), now.Hour(), now.Minute(), now.Second(), 0, time.UTC)
+	t, err := timeinput.ParsePast(text, wall, time.UTC)
+	if err != nil {
+		return "", "", err
+	}
+	day, clock, _ := strings.Cut(text, " ")
+	_, named := timeinput.DayWords[day]
+	_, notClock := timeinput.ParseClock(text)
+	_, notDuration := option.ParseDuration(text)
+	switch {
+	case text == "now" || text[0] == '-' || text[0] == '+' || notDuration == nil:
+		minute := now.Add(t.Sub(wall)).UTC().Truncate(time.Minute)
+		end := minute.Add(time.Minute - 1)
+		if minute.Before(now) && end.After(now) {
+			end = now.UTC() // the rest of this minute is the future
+		}
+		return minute.Format(time.RFC3339), end.Format(time.RFC3339Nano), nil
+	case named && clock == "":
+		text = t.Format(time.DateOnly)
+	case (named || notClock == nil) && strings.Count(text, ":") == 2:
+		text = t.Format("2006-01-02T15:04:05")
+	case named || notClock == nil:
+		text = t.Format("2006-01-02T15:04")
+	}
+	return text, text, nil
 }
 
 // FormatPlain formats a time for programs: RFC 3339, or "" for the zero time.

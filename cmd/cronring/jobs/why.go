@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,7 +14,7 @@ import (
 
 // NewWhy returns the command why.
 func NewWhy(a *cli.App) *cobra.Command {
-	var at time.Time
+	var at string
 	var out *cli.Output
 	cmd := &cobra.Command{
 		Use:   "why JOB [--at T]",
@@ -23,21 +24,32 @@ and after= that the entry has; the first cross wins.
 
 Without --at it is about the newest occurrence that waits, or was missed or
 skipped; if there is none, about the newest one. If a manual run came later, it
-is about that run.`,
+is about that run.
+
+A time without a zone is one of the entry's zone, as for backfill. If clocks show
+it twice, it is the one at which the entry runs, or the first.`,
 		Example: "  cronring why backup --at 'yesterday 02:30'",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			w, err := a.Daemon().Why(cmd.Context(), args[0], at)
+			loc := a.Location()
+			if at != "" {
+				from, _, err := cli.OccurrenceTime(at, a.Now().In(loc))
+				if err != nil {
+					return cli.UsageError("read --at "+strconv.Quote(at), err.Error(), "")
+				}
+				at = from
+			}
+			w, err := a.Daemon().WhyAt(cmd.Context(), args[0], at)
 			if err != nil {
 				return err
 			}
-			return a.PrintAnswer(out, w, func() { printWhy(a, w, a.Location()) })
+			return a.PrintAnswer(out, w, func() { printWhy(a, w, loc) })
 		},
 	}
-	a.AddPast(cmd, &at, "at", "", "the occurrence at or in the minute of `T`: "+timeinput.Help)
+	cmd.Flags().StringVar(&at, "at", "", "the occurrence at or in the minute of `T`: "+timeinput.Help)
 	out = a.TextOutput(cmd, cli.FormText, cli.FormJSON)
 	a.AddSelection(cmd, out, api.Why{})
-	a.AddZone(cmd, "of the times")
+	a.AddZone(cmd, "of the times that are shown")
 	a.AddColor(cmd)
 	return cmd
 }

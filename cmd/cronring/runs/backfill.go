@@ -13,7 +13,6 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/daemon/timeinput"
 )
 
 // askFrom is the number of occurrences above which a backfill asks for confirmation.
@@ -41,7 +40,8 @@ func NewBackfill(a *cli.App) *cobra.Command {
 
 FROM and TO are dates, as 2026-03-01, or times, as 2026-03-01T02:30 in the
 entry's zone or in RFC 3339, and both are included. --at takes these, and
-"02:30" today, "yesterday 02:30" and "-2h", too. Runs get the historic time in
+"02:30" today, "yesterday 02:30" and "-2h", too. A time that clocks show twice
+is the one at which the entry runs, or the first. Runs get the historic time in
 CRONRING_DUE, and CRONRING_TRIGGER is backfill. A backfill continues after a
 restart of the daemon, and after Ctrl-C of --wait.
 
@@ -197,7 +197,7 @@ func (f *backfillFlags) request(args []string, now time.Time) (r api.BackfillReq
 	const fix = "cronring backfill JOB 2026-03-01..2026-03-31"
 	switch {
 	case f.at != "" && len(args) == 1:
-		if r.From, r.To, err = backfillAt(f.at, now); err != nil {
+		if r.From, r.To, err = cli.OccurrenceTime(f.at, now); err != nil {
 			return r, cli.UsageError("read --at "+strconv.Quote(f.at), err.Error(), fix)
 		}
 	case f.at != "":
@@ -215,35 +215,6 @@ func (f *backfillFlags) request(args []string, now time.Time) (r api.BackfillReq
 		return r, cli.UsageError("backfill "+strconv.Quote(args[0]), "--max-active is at least 1", fix)
 	}
 	return r, nil
-}
-
-// backfillAt converts --at to FROM and TO. Times of day stay without a zone: the daemon
-// reads them in the zone of the entry.
-func backfillAt(text string, now time.Time) (from, to string, err error) {
-	wall := time.Date(now.Year(), now.Month(), now.Day(), now.Hour(), now.Minute(), now.Second(), 0, time.UTC)
-	t, err := timeinput.Parse(text, wall, time.UTC)
-	if err != nil {
-		return "", "", err
-	}
-	day, clock, _ := strings.Cut(text, " ")
-	_, named := timeinput.DayWords[day]
-	_, notClock := timeinput.ParseClock(text)
-	switch {
-	case text == "now" || text[0] == '-' || text[0] == '+':
-		minute := now.Add(t.Sub(wall)).UTC().Truncate(time.Minute)
-		end := minute.Add(time.Minute - 1)
-		if minute.Before(now) && end.After(now) {
-			end = now.UTC() // the rest of this minute is the future
-		}
-		return minute.Format(time.RFC3339), end.Format(time.RFC3339Nano), nil
-	case named && clock == "":
-		text = t.Format(time.DateOnly)
-	case (named || notClock == nil) && strings.Count(text, ":") == 2:
-		text = t.Format("2006-01-02T15:04:05")
-	case named || notClock == nil:
-		text = t.Format("2006-01-02T15:04")
-	}
-	return text, text, nil
 }
 
 // mayBackfill asks for confirmation of many runs. If no user can be asked, --yes is

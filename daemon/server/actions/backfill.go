@@ -14,8 +14,8 @@ import (
 	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
+	"github.com/cronring/cronring/daemon/server/lookup"
 	"github.com/cronring/cronring/daemon/store"
-	"github.com/cronring/cronring/daemon/timeinput"
 )
 
 // planned is the maximum number of occurrences in a plan, and backfillRows of backfills in one
@@ -88,9 +88,8 @@ func backfillOf(c *call.Call, i int, r *api.BackfillRequest) (job.Backfill, erro
 	case b.Overlap == "":
 		b.Overlap = "queue-all"
 	}
-	loc := c.View.Entry(i).Zone().Location()
-	from, _, ok := parseSpan(r.From, loc)
-	first, last, ok2 := parseSpan(r.To, loc)
+	from, _, ok := lookup.Span(c.View.Entry(i), r.From)
+	first, last, ok2 := lookup.Span(c.View.Entry(i), r.To)
 	if !ok || !ok2 {
 		text := r.From
 		if ok {
@@ -104,28 +103,6 @@ func backfillOf(c *call.Call, i int, r *api.BackfillRequest) (job.Backfill, erro
 		b.To = c.Now
 	}
 	return b, nil
-}
-
-// parseSpan reads a date, a minute or an instant, with its first moment and its
-// last.
-func parseSpan(text string, loc *time.Location) (first, last time.Time, ok bool) {
-	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
-		return t, t, true
-	}
-	if t, err := timeinput.ParseLocal(time.DateOnly, text, loc); err == nil {
-		return t, time.Date(t.Year(), t.Month(), t.Day()+1, 0, 0, 0, 0, loc).Add(-1), true
-	}
-	for _, form := range []string{"2006-01-02T15:04", "2006-01-02 15:04"} {
-		if t, err := timeinput.ParseLocal(form, text, loc); err == nil {
-			return t, t.Add(time.Minute - 1), true
-		}
-	}
-	for _, form := range []string{"2006-01-02T15:04:05", "2006-01-02 15:04:05"} {
-		if t, err := timeinput.ParseLocal(form, text, loc); err == nil {
-			return t, t, true
-		}
-	}
-	return first, last, false
 }
 
 // awaitBackfill waits for the end of a backfill and returns it. events must have been subscribed to

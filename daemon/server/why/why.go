@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server/call"
@@ -43,7 +44,7 @@ func (x *Explainer) Answer(ctx context.Context, c *call.Call) error {
 	if err != nil {
 		return err
 	}
-	at, err := c.Instant("at")
+	at, err := occurrenceTime(c, i)
 	if err != nil {
 		return err
 	}
@@ -56,6 +57,20 @@ func (x *Explainer) Answer(ctx context.Context, c *call.Call) error {
 		return err
 	}
 	return c.Answer(ev.explain(again))
+}
+
+// occurrenceTime reads the time of the occurrence, which is zero if none is given.
+func occurrenceTime(c *call.Call, i int) (time.Time, error) {
+	text := c.Query.Get("at")
+	if text == "" {
+		return time.Time{}, nil
+	}
+	at, _, ok := lookup.Span(c.View.Entry(i), text)
+	if !ok {
+		return at, call.BadRequest(fmt.Sprintf("at=%q is not a time", text),
+			"it must look like 2026-03-01T02:30 (in the entry's zone) or 2026-03-01T02:30:00Z")
+	}
+	return timetable.Range(at.UTC()), nil
 }
 
 // evidence is all that is known about one occurrence of a job.
