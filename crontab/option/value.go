@@ -65,12 +65,15 @@ func digits(text string) (n int64, rest string) {
 	return n, text[end:]
 }
 
-// ParseInstant reads RFC 3339, or a local date with or without time in zone.
+// ParseInstant reads RFC 3339, or a local date with or without time in zone, and returns it in zone.
 // An instant before 1970 or after LastYear is an error.
 func ParseInstant(text string, zone *timetable.Zone) (time.Time, error) {
-	for _, form := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02"} {
-		if t, err := time.ParseInLocation(form, text, zone.Location()); err == nil {
-			return t.UTC(), timetable.CheckRange(t, text)
+	if t, err := time.Parse(time.RFC3339, text); err == nil {
+		return t.In(zone.Location()), timetable.CheckRange(t, text)
+	}
+	for _, form := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02"} {
+		if t, err := timetable.ParseLocal(form, text, zone.Location()); err == nil {
+			return t, timetable.CheckRange(t, text)
 		}
 	}
 	return time.Time{}, fmt.Errorf("%s is not a date or time", diagnostic.Quote(text))

@@ -24,6 +24,25 @@ func TestParseDuration(t *testing.T) {
 	}
 }
 
+// A time that the clocks skip or show twice is the one at which an entry with fixed times of day runs.
+func TestParseInstant(t *testing.T) {
+	location, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		"2027-03-28T02:30":     "2027-03-28T03:00:00+02:00",
+		"2026-10-25 02:30":     "2026-10-25T02:30:00+02:00",
+		"2026-10-25":           "2026-10-25T00:00:00+02:00",
+		"2026-10-25T01:30:00Z": "2026-10-25T02:30:00+01:00",
+	} {
+		got, err := ParseInstant(text, timetable.NewZone(location))
+		if err != nil || got.Format(time.RFC3339) != want {
+			t.Errorf("ParseInstant(%q): got %s, %v, want %s", text, got.Format(time.RFC3339), err, want)
+		}
+	}
+}
+
 func TestLabelsAreBounded(t *testing.T) {
 	long := strings.Repeat("x", longestLabel)
 	many := "a:1"

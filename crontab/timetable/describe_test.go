@@ -83,12 +83,31 @@ func TestDescribeModifiers(t *testing.T) {
 		{Between(s, benchStart, time.Time{}), "at 02:30 every day, from 2026-11-20 21:07:31 +00:00"},
 		{Between(s, time.Time{}, benchStart), "at 02:30 every day, until 2026-11-20 21:07:31 +00:00"},
 		{Count(s, benchStart, 3), "at 02:30 every day, the first 3 times from 2026-11-20 21:07:31 +00:00"},
+		{Within(minutes, hoursOf(t, "08:00-18:00", ""), false), "every minute on Monday to Friday, only within window=08:00-18:00"},
+		{Within(minutes, hoursOf(t, "", "12:00-13:00"), false), "every minute on Monday to Friday, only outside of blackout=12:00-13:00"},
+		{Within(minutes, hoursOf(t, "08:00-18:00", "12:00-13:00"), true), "every minute on Monday to Friday, moved into window=08:00-18:00 and out of blackout=12:00-13:00"},
 		{namelessSchedule{}, "schedule of type timetable.namelessSchedule"},
 	} {
 		if got := Describe(test.schedule); got != test.want {
 			t.Errorf("got %s, want %s", got, test.want)
 		}
 	}
+}
+
+// hoursOf returns hours, without what is "".
+func hoursOf(t *testing.T, window, blackout string) *Hours {
+	t.Helper()
+	var spans [2]*Spans
+	for i, text := range []string{window, blackout} {
+		if text == "" {
+			continue
+		}
+		var err error
+		if spans[i], err = ParseSpans(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return NewHours(spans[0], spans[1], NewZone(nil))
 }
 
 func TestPerYearCountsInTheZone(t *testing.T) {

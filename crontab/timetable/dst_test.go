@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/robfig/cron/v3"
 )
 
 const (
@@ -116,6 +118,11 @@ func TestChangeTellsItsEffect(t *testing.T) {
 			if got := changes[i].Effect(tc.spec, s); got != want {
 				t.Errorf("%s at %v: got %q, want %q", tc.spec, changes[i].At, got, want)
 			}
+		}
+	}
+	for _, s := range []cron.Schedule{At(changes[0].At), Every(time.Minute, 0)} { // the fields have no effect
+		if got := changes[0].Effect("* * * * *", s); got != "no effect" {
+			t.Errorf("%v: got %q, want no effect", s, got)
 		}
 	}
 }

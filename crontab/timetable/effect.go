@@ -29,10 +29,10 @@ func (c Change) Effect(spec string, s cron.Schedule) string {
 }
 
 // plainOf returns the fields spec in UTC, with the filters of s; nil if they name no
-// time.
+// time, or if at=, every= or delay= replaces them.
 func plainOf(spec string, s cron.Schedule) cron.Schedule {
 	plain, _ := ParseSchedule(spec, nil, 0)
-	if plain == nil {
+	if plain == nil || !hasFields(s) {
 		return nil
 	}
 	if d := DaysOf(s); d != nil {
@@ -44,6 +44,16 @@ func plainOf(spec string, s cron.Schedule) cron.Schedule {
 		return Within(plain, &hours, false)
 	}
 	return plain
+}
+
+// hasFields reports whether the times of s are those of fields.
+func hasFields(s cron.Schedule) bool {
+	for at := range layers(s) {
+		if _, ok := at.(*Schedule); ok {
+			return true
+		}
+	}
+	return false
 }
 
 // mostNamed limits the number of times to compare around a change: one for each second of a day.

@@ -140,6 +140,19 @@ func (h *Hours) Never() bool { return len(h.edges) == 0 }
 // String returns h as options, each with a blank before it.
 func (h *Hours) String() string { return h.text }
 
+// Words returns window= with the word within before it, and blackout= with outside, joined by join
+// if h has both.
+func (h *Hours) Words(within, join, outside string) string {
+	window, blackout, has := strings.Cut(h.text, " blackout=")
+	switch {
+	case !has:
+		return within + window
+	case window == "":
+		return outside + " blackout=" + blackout
+	}
+	return within + window + " " + join + " " + outside + " blackout=" + blackout
+}
+
 // Zone returns the zone whose clock counts.
 func (h *Hours) Zone() *Zone { return h.zone }
 
@@ -310,9 +323,9 @@ func (w *within) String() string {
 
 func (w *within) describe() string {
 	if w.wait {
-		return Describe(w.inner) + ", moved into" + w.hours.text
+		return Describe(w.inner) + ", moved " + w.hours.Words("into", "and", "out of")
 	}
-	return Describe(w.inner) + ", only within" + w.hours.text
+	return Describe(w.inner) + ", only " + w.hours.Words("within", "and", "outside of")
 }
 
 // countBetween counts the occurrences after after and before end.

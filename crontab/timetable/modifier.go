@@ -200,7 +200,7 @@ func (o *once) Next(t time.Time) time.Time {
 	return time.Time{}
 }
 
-func (o *once) String() string { return "at=" + o.at.Format(time.RFC3339) }
+func (o *once) String() string { return "at=" + o.at.UTC().Format(time.RFC3339) }
 
 // periodic is the schedule of an entry of anacrontab. It occurs each midnight,
 // when the daemon checks whether the period is over.
@@ -359,10 +359,10 @@ func (b *between) Unwrap() cron.Schedule { return b.inner }
 func (b *between) String() string {
 	text := fmt.Sprint(b.inner)
 	if !b.from.IsZero() {
-		text += " from=" + b.from.Format(time.RFC3339)
+		text += " from=" + b.from.UTC().Format(time.RFC3339)
 	}
 	if !b.until.IsZero() {
-		text += " until=" + b.until.Format(time.RFC3339)
+		text += " until=" + b.until.UTC().Format(time.RFC3339)
 	}
 	return text
 }
@@ -406,7 +406,7 @@ func (c *count) Next(t time.Time) time.Time {
 func (c *count) Unwrap() cron.Schedule { return c.inner }
 
 func (c *count) String() string {
-	return fmt.Sprintf("%v from=%s count=%d", c.inner, c.from.Format(time.RFC3339), c.n)
+	return fmt.Sprintf("%v from=%s count=%d", c.inner, c.from.UTC().Format(time.RFC3339), c.n)
 }
 
 // DurationText formats d in the syntax of options: 90s, 1h30m, 2d.

@@ -79,16 +79,15 @@ func (c Change) Around(spec string, s cron.Schedule) []Stretch {
 		add(length, Again)
 		add(2*length, Usual)
 	}
-	if plain == nil {
-		return all
-	}
 	for i := range all {
-		all[i].Named = namedIn(plain, all[i].Wall, all[i].End)
+		if plain != nil {
+			all[i].Named = namedIn(plain, all[i].Wall, all[i].End)
+		}
 		if all[i].Pass != Missing {
 			all[i].Runs = namedIn(s, all[i].At, all[i].At.Add(length))
 		}
 	}
-	if c.Forward() {
+	if c.Forward() && plain != nil {
 		c.makeUp(&all[2], &all[3], s)
 	}
 	return all

@@ -155,6 +155,14 @@ var whyStories = []struct {
 	}, ""},
 	{"to come", "#@ name=j\n0 2 * * * ann run\n", func(*world) {}, ""},
 	{"never was and never comes", "#@ name=j\n0 0 31 2 * ann run\n", func(*world) {}, ""},
+	{"schedule: ended by until=", "#@ name=j tz=Europe/Berlin until=2026-11-18\n0 3 * * * ann run\n", func(*world) {}, ""},
+	{"schedule: at= of a time that clocks skip, in the past", "#@ name=j tz=Europe/Berlin at=2026-03-29T02:30\n* * * * * ann run\n", func(*world) {}, ""},
+	{"schedule: in its blackout", "#@ name=j blackout=02:00-03:00\n30 * * * * ann run\n", func(*world) {}, "2026-11-20T02:30:00Z"},
+	{"overlap: once-per=", "#@ name=j once-per=day\n0,30 2 * * * ann run\n", func(w *world) {
+		w.To("2026-11-20T02:00:00Z")
+		w.Start(1)
+		w.To("2026-11-20T02:40:00Z")
+	}, "2026-11-20T02:30:00Z"},
 	{"entry: the crontab was changed since", "0 2 * * * ann run\n", func(w *world) {
 		w.To("2026-11-20T03:00:00Z")
 		w.Load("#@ name=j\n0 2 * * * ann run\n")

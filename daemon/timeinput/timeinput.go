@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab/option"
+	"github.com/cronring/cronring/crontab/timetable"
 )
 
 // forms are the ways to write an instant besides RFC 3339, read in the zone of the person.
@@ -28,7 +29,7 @@ func Parse(text string, now time.Time, loc *time.Location) (time.Time, error) {
 		return t, nil
 	}
 	for _, form := range forms {
-		if t, err := ParseLocal(form, text, loc); err == nil {
+		if t, err := timetable.ParseLocal(form, text, loc); err == nil {
 			return t, nil
 		}
 	}
@@ -46,51 +47,6 @@ func Parse(text string, now time.Time, loc *time.Location) (time.Time, error) {
 		return now.Add(d), nil
 	}
 	return parseDay(text, now.In(loc))
-}
-
-// ParseLocal reads a time without a zone as the clocks in loc show it: the first of two if clocks go
-// back, and the end of the gap if they go forward over it. At this time cron runs an entry with
-// fixed times of day.
-func ParseLocal(form, text string, loc *time.Location) (time.Time, error) {
-	wall, err := time.Parse(form, text)
-	if err != nil {
-		return time.Time{}, err
-	}
-	return local(wall, loc), nil
-}
-
-// local returns the instant at which the clocks in loc show the date and time of day of wall.
-func local(wall time.Time, loc *time.Location) time.Time {
-	y, m, d := wall.Date()
-	t := time.Date(y, m, d, wall.Hour(), wall.Minute(), wall.Second(), wall.Nanosecond(), loc)
-	start, end := t.ZoneBounds()
-	_, offset := t.Zone()
-	shown := time.Unix(t.Unix()+int64(offset), int64(t.Nanosecond()))
-	switch {
-	case shown.After(wall) && !start.IsZero():
-		return start
-	case shown.Before(wall) && !end.IsZero():
-		return end
-	case start.IsZero():
-		return t
-	}
-	_, before := start.Add(-1).Zone()
-	if first := t.Add(time.Duration(offset-before) * time.Second); before > offset && first.Before(start) {
-		return first
-	}
-	return t
-}
-
-// SecondPass returns when clocks in loc that go back show the time of an instant again, if they do.
-func SecondPass(first time.Time, loc *time.Location) (again time.Time, twice bool) {
-	_, end := first.In(loc).ZoneBounds()
-	if end.IsZero() {
-		return first, false
-	}
-	_, before := first.In(loc).Zone()
-	_, after := end.Zone()
-	again = first.Add(time.Duration(before-after) * time.Second)
-	return again, !again.Before(end) && before > after
 }
 
 // DayWords are days that people name by where they are from today.
@@ -111,7 +67,7 @@ func parseDay(text string, now time.Time) (time.Time, error) {
 		}
 		hour, minute, second = t.Clock()
 	}
-	return local(time.Date(now.Year(), now.Month(), now.Day()+shift, hour, minute, second, 0, time.UTC), now.Location()), nil
+	return timetable.Local(time.Date(now.Year(), now.Month(), now.Day()+shift, hour, minute, second, 0, time.UTC), now.Location()), nil
 }
 
 // ParseClock reads a time of day: "02:30" or "02:30:10".

@@ -5,7 +5,6 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/crontab/timetable"
-	"github.com/cronring/cronring/daemon/timeinput"
 )
 
 // Span reads a time at which an entry had an occurrence, and returns its first and its last moment.
@@ -16,15 +15,15 @@ func Span(e *crontab.Entry, text string) (first, last time.Time, ok bool) {
 		return t, t, true
 	}
 	loc := e.Zone().Location()
-	if t, err := timeinput.ParseLocal(time.DateOnly, text, loc); err == nil {
+	if t, err := timetable.ParseLocal(time.DateOnly, text, loc); err == nil {
 		return t, time.Date(t.Year(), t.Month(), t.Day()+1, 0, 0, 0, 0, loc).Add(-1), true
 	}
 	for form, length := range map[string]time.Duration{
 		"2006-01-02T15:04": time.Minute - 1, "2006-01-02 15:04": time.Minute - 1,
 		"2006-01-02T15:04:05": 0, "2006-01-02 15:04:05": 0,
 	} {
-		if t, err := timeinput.ParseLocal(form, text, loc); err == nil {
-			again, twice := timeinput.SecondPass(t, loc)
+		if t, err := timetable.ParseLocal(form, text, loc); err == nil {
+			again, twice := timetable.SecondPass(t, loc)
 			if twice && !hasOccurrence(e, t, length) && hasOccurrence(e, again, length) {
 				t = again
 			}

@@ -16,6 +16,9 @@ func mismatch(e *crontab.Entry, at time.Time) string {
 	if timetable.IsTimeless(e.Schedule) {
 		return "nothing was due then: it is due " + e.Meaning()
 	}
+	if !lastBefore(e, at).IsZero() {
+		return "no occurrence follows: " + timetable.Describe(e.Schedule)
+	}
 	fields := strings.Fields(e.Spec())
 	base, plain := unwrap(e.Schedule).(*timetable.Schedule)
 	wall := at.In(e.Zone().Location())
@@ -29,7 +32,7 @@ func mismatch(e *crontab.Entry, at time.Time) string {
 		against = append(wrongFields(fields, wall), against...)
 	}
 	if hours, wait := timetable.HoursOf(e.Schedule); hours != nil && !hours.Include(at) {
-		by := wall.Format("Mon 15:04") + " is outside of" + hours.String()
+		by := wall.Format("Mon 15:04") + " is " + hours.Words("outside of", "or", "in")
 		if wait {
 			by += ", so that the occurrence waits until " + hours.Opens(at).In(wall.Location()).Format("Mon 2 Jan 2006 15:04")
 		}
@@ -52,6 +55,14 @@ func mismatch(e *crontab.Entry, at time.Time) string {
 		return "the fields match the wall clock, but not this instant"
 	}
 	return "the fields match, but what stands above the entry moves or ends it: " + timetable.Describe(e.Schedule)
+}
+
+// lastBefore returns the last occurrence of an entry, or zero if another one follows an instant.
+func lastBefore(e *crontab.Entry, at time.Time) time.Time {
+	if timetable.IsTimeless(e.Schedule) || !e.Schedule.Next(at.Add(-1)).IsZero() {
+		return time.Time{}
+	}
+	return timetable.Previous(e.Schedule, at)
 }
 
 // unwrap returns the schedule below modifiers.

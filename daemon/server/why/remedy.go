@@ -8,7 +8,6 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/daemon/timeinput"
 )
 
 // remedies returns what can be done about it.
@@ -21,6 +20,9 @@ func (ev *evidence) remedies(cross job.Step) []api.Remedy {
 	case job.StepEnabled:
 		return ev.enable()
 	case job.StepSchedule:
+		if !lastBefore(ev.entry, ev.at).IsZero() {
+			return []api.Remedy{ev.command("explain the schedule", "explain"), ev.command("run it now", "run")}
+		}
 		return []api.Remedy{ev.command("see when it is due", "next"), ev.command("explain the schedule", "explain")}
 	case job.StepClock, job.StepDaemon:
 		return append(ev.missed(), ev.catchUp()...)
@@ -61,7 +63,7 @@ func (ev *evidence) missed() []api.Remedy {
 	const minute = "2006-01-02T15:04"
 	loc := ev.entry.Zone().Location()
 	at := ev.at.In(loc).Format(minute)
-	if t, err := timeinput.ParseLocal(minute, at, loc); err != nil || !t.Equal(ev.at) { // it has seconds, or the clock shows it twice
+	if t, err := timetable.ParseLocal(minute, at, loc); err != nil || !t.Equal(ev.at) { // it has seconds, or the clock shows it twice
 		at = ev.at.In(loc).Format(time.RFC3339)
 	}
 	return []api.Remedy{{What: "run the missed one now", Command: "cronring backfill " + display.Quote(string(ev.job.ID)) + " --at " + at}}
@@ -114,6 +116,9 @@ func (ev *evidence) enable() []api.Remedy {
 func (ev *evidence) makeRoom() []api.Remedy {
 	switch ev.reason() {
 	case job.Overlapping:
+		if ev.entry.Options().OncePer != option.OncePerNone { // after a success, the queued run would be skipped too
+			return append([]api.Remedy{ev.command("see the run that was in the way", "history")}, ev.missed()...)
+		}
 		return append([]api.Remedy{
 			ev.command("see the run that was in the way", "history"),
 			ev.set("queue instead of skip", "overlap=queue"),

@@ -41,6 +41,8 @@ func (ev *evidence) verdict(cross job.Step) string {
 		return "It is due in " + display.Length(ev.at.Sub(ev.now)) + "."
 	case !ev.decided && cross == job.StepSchedule && timetable.IsTimeless(ev.entry.Schedule):
 		return "It was not due then: nothing started it."
+	case !ev.decided && cross == job.StepSchedule && !lastBefore(ev.entry, ev.at).IsZero():
+		return "It was not due then: its last occurrence was " + ev.stamp(lastBefore(ev.entry, ev.at)) + "."
 	case !ev.decided && cross == job.StepSchedule:
 		return "It was not due then: the schedule does not include that time."
 	case !ev.decided && ev.counts && ev.pausedAt():
