@@ -25,7 +25,7 @@ func TestRevisionsCommand(t *testing.T) {
 		"undo show 99":               {Out: "", Err: "cronring: cannot read revision 99: there is none", Code: 3},
 		"undo show x":                {Out: "", Err: "cronring: cannot find revision \"x\"", Code: 2},
 		"undo 1 --user x":            {Out: "", Err: "cronring: cannot undo to revision 1 of x", Code: 2},
-		"undo --user " + clitest.Bob: {Out: "", Err: "cronring: cannot undo: no older version", Code: 6},
+		"undo --user " + clitest.Bob: {Out: "", Err: "cronring: cannot undo: no older version of the crontab of " + clitest.Bob + " is known\n  fix   cronring undo list --user " + clitest.Bob, Code: 6},
 		"undo show 4":                {Out: "", Err: "revision 4: from then on there was no " + h.Places.Users + "/" + clitest.Ann, Code: 0},
 	} {
 		stdout, stderr, code := Called(t, "", append(strings.Fields(args), "--socket", h.Socket)...)

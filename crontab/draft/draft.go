@@ -10,6 +10,7 @@ import (
 	"github.com/cronring/cronring/crontab/diagnostic"
 	"github.com/cronring/cronring/crontab/directive"
 	"github.com/cronring/cronring/crontab/lex"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/source"
 )
 
@@ -281,19 +282,14 @@ func (d *Draft) appendItem(i int, text string) {
 
 // writeOption returns key=value, with quotes if necessary.
 func writeOption(key, value string) (string, error) {
-	quotes := ""
+	text := option.Written(key, value)
 	switch {
 	case key == "" || strings.ContainsAny(key, lex.Blanks+"=?\n\r\x00"):
 		return "", fmt.Errorf("%s is not a valid option name", diagnostic.Quote(key))
 	case fitsOnLine(value) != nil:
 		return "", fitsOnLine(value)
-	case strings.ContainsAny(value, lex.Blanks) || strings.HasPrefix(value, `"`) || strings.HasPrefix(value, "'"):
-		if quotes = `"`; strings.Contains(value, quotes) {
-			quotes = "'"
-		}
-		if strings.Contains(value, quotes) {
-			return "", errors.New("a value cannot contain both kinds of quotes")
-		}
+	case text == "":
+		return "", errors.New("a value cannot contain both kinds of quotes")
 	}
-	return key + "=" + quotes + value + quotes, nil
+	return text, nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab/diagnostic"
+	"github.com/cronring/cronring/crontab/lex"
 	"github.com/cronring/cronring/crontab/timetable"
 )
 
@@ -366,3 +367,18 @@ var HoursKeys = []string{"window", "blackout", "outside"}
 
 // TimeKeys are the options about times of occurrences.
 var TimeKeys = []string{"dst", "every", "phase", "at", "sec", "from", "until", "count", "day", "year", "weeks", "calendar", "except", "shift", "jitter", "spread"}
+
+// Written returns an option as a directive line has it, with quotes if necessary. It returns "" if
+// the value needs quotes and contains both kinds of them, which no line can have.
+func Written(key, value string) string {
+	quotes := ""
+	if strings.ContainsAny(value, lex.Blanks) || strings.HasPrefix(value, `"`) || strings.HasPrefix(value, "'") {
+		if quotes = `"`; strings.Contains(value, quotes) {
+			quotes = "'"
+		}
+		if strings.Contains(value, quotes) {
+			return ""
+		}
+	}
+	return key + "=" + quotes + value + quotes
+}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
@@ -115,7 +116,7 @@ func printExplanation(a *cli.App, x api.Explanation, from time.Time, loc *time.L
 		a.PrintField("stdin", strconv.Quote(x.Stdin))
 	}
 	for i, o := range x.Options {
-		a.PrintField(cli.FirstOnly(i, "options"), o.Key+"="+o.Value+"  "+o.Meaning)
+		a.PrintField(cli.FirstOnly(i, "options"), option.Written(o.Key, o.Value)+"  "+o.Meaning)
 	}
 	a.PrintField("held", x.Held)
 	a.PrintField("degraded", x.Degraded)

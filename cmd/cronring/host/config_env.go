@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 )
@@ -89,7 +90,7 @@ func printEnvironment(a *cli.App, e api.Environment, loc *time.Location) {
 		a.PrintField("nice", strconv.Itoa(*e.Nice))
 	}
 	for i, o := range e.Held {
-		a.PrintField(cli.FirstOnly(i, "options"), o.Key+"="+o.Value)
+		a.PrintField(cli.FirstOnly(i, "options"), option.Written(o.Key, o.Value))
 	}
 	if e.Session {
 		a.PrintField("session", "PAM opens one, with an environment and limits of its own beside these")

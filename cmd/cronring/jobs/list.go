@@ -95,6 +95,9 @@ func list(a *cli.App, cmd *cobra.Command, f *listFlags) error {
 	if err := l.ask(cmd.Context()); err != nil {
 		return err
 	}
+	if q := &f.query; len(l.jobs) == 0 && f.out.Value != cli.FormJSON && f.out.Value != cli.FormJSONL && len(q.States)+len(q.Labels)+len(q.User)+len(q.Crontab) > 0 {
+		a.Infof("no job matches")
+	}
 	return l.print()
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
@@ -104,10 +105,11 @@ func printLive(a *cli.App, r *job.Run, loc *time.Location) {
 	}
 }
 
+// optionText writes options so that they can be pasted into a directive line.
 func optionText(options map[string]string) string {
-	var b strings.Builder
+	var words []string
 	for _, key := range slices.Sorted(maps.Keys(options)) {
-		fmt.Fprintf(&b, "%s=%s  ", key, options[key])
+		words = append(words, option.Written(key, options[key]))
 	}
-	return strings.TrimSpace(b.String())
+	return strings.Join(words, "  ")
 }

@@ -35,6 +35,14 @@ func TestShowTellsWhatARunWaitsFor(t *testing.T) {
 	}
 }
 
+func TestShowQuotesOptions(t *testing.T) {
+	options := map[string]string{"if": `test -e "/tmp/a b"`, "cwd": "/tmp/a b", "env": "A=b", "desc": "it's late"}
+	const want = `cwd="/tmp/a b"  desc="it's late"  env=A=b  if='test -e "/tmp/a b"'`
+	if got := optionText(options); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 // FuzzWhy prints any explanation of a hostile daemon on another host.
 func FuzzWhy(f *testing.F) {
 	at := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cronring/cronring/cmd/cronring/inventory"
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/crontab/timetable"
 )
 
@@ -165,7 +166,7 @@ func (c *crontabChanges) entry(e *crontab.Entry, family crontab.Family, now time
 	var words []string
 	for _, it := range e.Options().Items {
 		if it.Key != "name" {
-			words = append(words, it.Key+"="+it.Value)
+			words = append(words, option.Written(it.Key, it.Value))
 		}
 	}
 	if len(words) > 0 {

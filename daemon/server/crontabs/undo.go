@@ -97,9 +97,12 @@ func (ed *Editor) previous(ctx context.Context, p place) (revision.Revision, err
 			return full, nil
 		}
 	}
+	of := "--file " + display.Quote(p.path)
+	if p.user {
+		of = "--user " + display.Quote(p.who.Name)
+	}
 	return revision.Revision{}, &api.Error{
-		Kind: api.Conflict, What: "cannot undo: no older version of " + p.quoted() + " is known",
-		Fix: "cronring undo list --file " + display.Quote(p.path),
+		Kind: api.Conflict, What: "cannot undo: no older version of " + p.quoted() + " is known", Fix: "cronring undo list " + of,
 	}
 }
 
