@@ -10,11 +10,11 @@ func ParseLocal(form, text string, loc *time.Location) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	return Local(wall, loc), nil
+	return LocalTime(wall, loc), nil
 }
 
-// Local returns the instant at which the clocks in loc show the date and time of day of wall.
-func Local(wall time.Time, loc *time.Location) time.Time {
+// LocalTime returns the instant at which the clocks in loc show the date and time of day of wall.
+func LocalTime(wall time.Time, loc *time.Location) time.Time {
 	y, m, d := wall.Date()
 	t := time.Date(y, m, d, wall.Hour(), wall.Minute(), wall.Second(), wall.Nanosecond(), loc)
 	start, end := t.ZoneBounds()

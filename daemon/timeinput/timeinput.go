@@ -67,7 +67,7 @@ func parseDay(text string, now time.Time) (time.Time, error) {
 		}
 		hour, minute, second = t.Clock()
 	}
-	return timetable.Local(time.Date(now.Year(), now.Month(), now.Day()+shift, hour, minute, second, 0, time.UTC), now.Location()), nil
+	return timetable.LocalTime(time.Date(now.Year(), now.Month(), now.Day()+shift, hour, minute, second, 0, time.UTC), now.Location()), nil
 }
 
 // ParseClock reads a time of day: "02:30" or "02:30:10".
