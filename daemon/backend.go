@@ -266,7 +266,7 @@ func (d *shared) grant(ctx context.Context, user string) call.Grant {
 
 // upRecord is the first record of a daemon's life.
 func upRecord(now time.Time, o Options) job.Record {
-	return job.Record{At: now, Kind: job.Up, Detail: "version " + o.Version}
+	return job.Record{At: now, Kind: job.Up, Detail: job.DetailVersion(o.Version)}
 }
 
 // ringProblems returns the problems of this host in the ring.

@@ -51,7 +51,7 @@ func TestHostRemembersWhatFailed(t *testing.T) {
 	for _, j := range jobs {
 		held := ""
 		if j.Hold != nil {
-			held = j.Hold.By + ": " + j.Hold.Reason
+			held = j.Hold.By + ": " + j.Hold.Reason.Words()
 		}
 		if w := want[j.Job.ID]; !strings.Contains(held, w) || (held == "") != (w == "") {
 			t.Errorf("%s is held by %q, want %q", j.Job.ID, held, w)

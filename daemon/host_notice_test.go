@@ -143,7 +143,7 @@ func TestHostTellsOfTheLimit(t *testing.T) {
 	paused := w.await("a pause", func(r job.Record) bool { return r.Kind == job.Paused })
 	letter, one := h.letter(), next(t, all)
 	for what, text := range map[string]string{
-		"the second attempt": again.Detail, "the pause": paused.Detail, "the letter": letter,
+		"the second attempt": again.Detail.Words(), "the pause": paused.Detail.Words(), "the letter": letter,
 		"the notice": one.message.Text, "the variable": one.variables["OUTCOME"],
 	} {
 		if !strings.Contains(text, "memory limit") || strings.Contains(text, "exit 99") {

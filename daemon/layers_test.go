@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"io"
 	"os"
 	"os/exec"
@@ -326,6 +327,29 @@ func TestLayersEngineHasNoSentences(t *testing.T) {
 	for _, name := range engineNames {
 		if !found[name] {
 			t.Errorf("no package of the engine has the name %q: remove it from the list", name)
+		}
+	}
+}
+
+// TestLayersTextsAreNoFacts checks that only the packages that make and store facts convert texts to details. Other
+// packages call job.Text, so that no text of a user is taken for a fact.
+func TestLayersTextsAreNoFacts(t *testing.T) {
+	for _, p := range listPackages(t) {
+		if p.path() == "daemon/job" || p.path() == "daemon/store" {
+			continue
+		}
+		for _, file := range p.GoFiles {
+			fset := token.NewFileSet()
+			f, err := parser.ParseFile(fset, filepath.Join(p.Dir, file), nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(f, func(n ast.Node) bool {
+				if call, ok := n.(*ast.CallExpr); ok && len(call.Args) == 1 && types.ExprString(call.Fun) == "job.Detail" {
+					t.Errorf("%s/%s:%d converts a text to a job.Detail: call job.Text", p.path(), file, fset.Position(n.Pos()).Line)
+				}
+				return true
+			})
 		}
 	}
 }

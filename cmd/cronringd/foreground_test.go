@@ -303,7 +303,7 @@ func TestClockIsSet(t *testing.T) {
 	var steps bytes.Buffer
 	for _, r := range records {
 		if r.Kind == "stepped" {
-			steps.WriteString(r.Detail + "\n")
+			steps.WriteString(r.Detail.Words() + "\n")
 		}
 	}
 	if got := steps.String(); !strings.Contains(got, "set back by 1h0m0s") || !strings.Contains(got, "set forward by 25h0m0s") {

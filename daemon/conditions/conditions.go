@@ -16,6 +16,7 @@ import (
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/engine/event"
+	"github.com/cronring/cronring/daemon/job"
 )
 
 // space returns how many bytes of the file system of a path ordinary users can use.
@@ -23,54 +24,53 @@ type space func(path string) (int64, error)
 
 // measure returns the conditions that do not hold. The files of the host's kernel are in root.
 func measure(root fs.FS, c *option.Conditions, free space) (u event.Unmet) {
-	add := func(key, detail string) {
-		if u.Options == "" {
-			u.Options, u.Detail = key, detail
-			return
-		}
-		u.Detail += "; " + detail
-		if !slices.Contains(strings.Split(u.Options, ", "), key) {
-			u.Options += ", " + key
+	var keys []string
+	var details []job.Detail
+	add := func(key string, detail job.Detail) {
+		details = append(details, detail)
+		if !slices.Contains(keys, key) {
+			keys = append(keys, key)
 		}
 	}
-	numbers := func(key, what, unit string, limit float64, read func() (float64, error)) {
+	numbers := func(key, name, unit string, limit float64, read func() (float64, error)) {
 		if limit == 0 {
 			return
 		}
 		switch n, err := read(); {
 		case err != nil:
-			add(key, what+" is not known: "+err.Error())
+			add(key, job.DetailNotMeasured(key, name, err))
 		case n >= limit:
-			add(key, fmt.Sprintf("%s is %.4g%s, and must be below %.4g%s", what, n, unit, limit, unit))
+			add(key, job.DetailNotBelow(key, name, n, limit, unit))
 		}
 	}
-	sizes := func(key, what string, least int64, read func() (int64, error)) {
+	sizes := func(key, name string, least int64, read func() (int64, error)) {
 		if least == 0 {
 			return
 		}
 		switch n, err := read(); {
 		case err != nil:
-			add(key, what+" is not known: "+err.Error())
+			add(key, job.DetailNotMeasured(key, name, err))
 		case n < least:
-			add(key, fmt.Sprintf("%s is %s, and must be %s", what, display.Bytes(n), display.Bytes(least)))
+			add(key, job.DetailTooSmall(key, name, display.Bytes(n), display.Bytes(least)))
 		}
 	}
-	numbers("load", "load", "", c.Load, func() (float64, error) { return load(root) })
+	numbers("load", "", "", c.Load, func() (float64, error) { return load(root) })
 	for _, p := range []struct {
 		name  string
 		limit float64
 	}{{"cpu", c.Pressure.CPU}, {"io", c.Pressure.IO}, {"memory", c.Pressure.Memory}} {
-		numbers("pressure", "pressure of "+p.name, " %", p.limit, func() (float64, error) { return pressure(root, p.name) })
+		numbers("pressure", p.name, " %", p.limit, func() (float64, error) { return pressure(root, p.name) })
 	}
-	sizes("need-memory", "free memory", c.Memory, func() (int64, error) { return memory(root) })
+	sizes("need-memory", "", c.Memory, func() (int64, error) { return memory(root) })
 	for _, d := range c.Disks {
-		sizes("need-disk", "free space in "+d.Path, d.Bytes, func() (int64, error) { return free(d.Path) })
+		sizes("need-disk", d.Path, d.Bytes, func() (int64, error) { return free(d.Path) })
 	}
-	u.Skip = c.Skip && u.Options != ""
+	u.Skip = c.Skip && len(keys) > 0
 	if c.Battery != option.BatteryRun && onBattery(root) {
-		add("on-battery", "the host runs on battery")
+		add("on-battery", job.DetailOnBattery)
 		u.Skip = u.Skip || c.Battery == option.BatterySkip
 	}
+	u.Options, u.Detail = strings.Join(keys, ", "), job.JoinDetails(details)
 	return u
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cronring/cronring/crontab/option"
 	"github.com/cronring/cronring/daemon/engine/event"
+	"github.com/cronring/cronring/daemon/job"
 )
 
 func files(kv ...string) fstest.MapFS {
@@ -47,7 +48,8 @@ func TestMeasure(t *testing.T) {
 		{"not measured", option.Conditions{Pressure: option.Pressure{Memory: 1}}, event.Unmet{Options: "pressure",
 			Detail: "pressure of memory is not known: open proc/pressure/memory: file does not exist"}},
 	} {
-		if got := measure(root, &tt.c, free); got != tt.want {
+		got := measure(root, &tt.c, free)
+		if got.Detail = job.Text(got.Detail.Words()); got != tt.want {
 			t.Errorf("%s: got %+v, want %+v", tt.name, got, tt.want)
 		}
 	}

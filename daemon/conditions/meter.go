@@ -84,7 +84,7 @@ func (m *Meter) work(ctx context.Context, user string) {
 		m.lanes[user] = waiting[1:]
 		m.mu.Unlock()
 		what := waiting[0]
-		unmet := event.Unmet{Options: "unmeasured", Detail: "too many runs of the user wait to be measured", Skip: !what.Conditions.Waits()}
+		unmet := event.Unmet{Options: "unmeasured", Detail: job.DetailUnmeasured, Skip: !what.Conditions.Waits()}
 		if len(waiting) <= mostWaiting {
 			unmet = measure(host, what.Conditions, func(path string) (int64, error) { return m.free(ctx, user, path) })
 		}

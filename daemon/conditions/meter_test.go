@@ -30,7 +30,7 @@ func TestDeadFileSystemHasOneProcess(t *testing.T) {
 		})
 		measure := func(run job.RunID) string {
 			m.Measure(t.Context(), effect.Measure{Run: run, User: "ann", Conditions: &option.Conditions{Disks: []option.Space{{Bytes: 4096, Path: "/dead"}}}})
-			return (<-m.Results()).Unmet.Detail
+			return (<-m.Results()).Unmet.Detail.Words()
 		}
 		for run, want := range []string{"did not answer within 10s", "does not answer", "does not answer"} {
 			if got := measure(job.RunID(run)); !strings.Contains(got, want) {

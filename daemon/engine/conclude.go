@@ -119,7 +119,7 @@ func (e *Engine) pauseFailed(r *live.Run) {
 	}
 	h := job.Hold{
 		Since: e.now.Wall, By: "cronring", User: r.User,
-		Reason: job.DetailFailedForGood(r.ID, r.Result()),
+		Reason: job.DetailFailedForGood(&r.Run),
 	}
 	e.setHold(r.Job, r.User, &h)
 	e.record(job.Record{Kind: job.Paused, Job: r.Job, Detail: h.Reason, Hold: &h})
@@ -174,7 +174,7 @@ func (e *Engine) retry(failed *live.Run) *live.Run {
 func (e *Engine) drop(r *live.Run, reason job.Reason) { e.dropFor(r, reason, "") }
 
 // dropFor is drop with a detail of the reason.
-func (e *Engine) dropFor(r *live.Run, reason job.Reason, detail string) {
+func (e *Engine) dropFor(r *live.Run, reason job.Reason, detail job.Detail) {
 	e.unask(r)
 	r.State, r.Reason, r.Detail = job.RunDropped, reason, detail
 	r.Verdict = live.JudgeDropped(r)

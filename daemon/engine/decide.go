@@ -266,7 +266,7 @@ func (e *Engine) hold(r *live.Run, d gate.Decision) {
 }
 
 // skip records that an occurrence does not run, or several that are decided together.
-func (e *Engine) skip(o *gate.Occurrence, reason job.Reason, detail string) {
+func (e *Engine) skip(o *gate.Occurrence, reason job.Reason, detail job.Detail) {
 	r := job.Record{
 		Kind: job.Decided, Job: o.ID, Due: o.Due, Era: e.eraOf(o.Options),
 		Decision: job.DecideSkip, Reason: reason, Detail: detail, User: o.User,

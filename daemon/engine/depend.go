@@ -297,7 +297,7 @@ func (e *Engine) startOn(r *live.Run, slot int) {
 			continue
 		}
 		o := e.occurrence(b.Job, e.freshDue(b.Job, e.endTime(r)), job.TriggerDependency, job.ParentEnded)
-		o.Parents, o.Detail = []job.Parent{parent}, parent.Words()
+		o.Parents, o.Detail = []job.Parent{parent}, parent.Detail()
 		e.decide(&o)
 	}
 }

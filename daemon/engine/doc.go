@@ -3,7 +3,8 @@
 //
 // Its main method is Step. Step takes one reading of the clocks and the events since
 // the last step, and returns effects: first facts to store, then operations to carry
-// out. It does not read a clock, a disk or a random source, and it takes no lock. A
+// out. The facts have codes, names, numbers and times; package job makes the words for
+// those who read them. Step does not read a clock, a disk or a random source, and it takes no lock. A
 // year of jobs, suspends, clock steps, reloads and crashes can therefore be replayed
 // from one seed in seconds.
 //

@@ -299,7 +299,7 @@ func (e *Engine) record(r job.Record) {
 }
 
 // recordRun emits a fact about a run, with the run as it is now.
-func (e *Engine) recordRun(kind job.RecordKind, d job.Decision, r *live.Run, detail string) {
+func (e *Engine) recordRun(kind job.RecordKind, d job.Decision, r *live.Run, detail job.Detail) {
 	snapshot := r.Run
 	r.Recorded = &snapshot
 	e.record(job.Record{

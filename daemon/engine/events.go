@@ -42,7 +42,7 @@ func (e *Engine) startOnHost() {
 	}
 }
 
-func (e *Engine) startAll(slots []int, cause job.Reason, detail string, env []string) (started []job.Run) {
+func (e *Engine) startAll(slots []int, cause job.Reason, detail job.Detail, env []string) (started []job.Run) {
 	if e.draining {
 		return nil
 	}
@@ -55,7 +55,7 @@ func (e *Engine) startAll(slots []int, cause job.Reason, detail string, env []st
 }
 
 // startEvent admits an occurrence of a job for an event at an instant.
-func (e *Engine) startEvent(slot int, at time.Time, cause job.Reason, detail string, env []string) *live.Run {
+func (e *Engine) startEvent(slot int, at time.Time, cause job.Reason, detail job.Detail, env []string) *live.Run {
 	o := e.occurrence(slot, e.freshDue(slot, at), job.TriggerEvent, cause)
 	o.Detail, o.Env = detail, env
 	return e.decide(&o)
@@ -68,7 +68,7 @@ func (e *Engine) emitted(ev event.Emit) {
 		return
 	}
 	source := option.EventSource{User: ev.User, Name: ev.Name}.String()
-	e.record(job.Record{Kind: job.Emitted, User: ev.User, Detail: ev.Name})
+	e.record(job.Record{Kind: job.Emitted, User: ev.User, Detail: job.Text(ev.Name)})
 	env := append([]string{job.EventVariable + "=" + ev.Name, job.EventUser + "=" + ev.User}, ev.Env...)
 	e.answer(e.startAll(e.jobs.StartedBy(ev.Name, ev.User, ev.Admin), job.EventEmitted, job.DetailEmitted(source, ev.User, ev.By), env), nil)
 }

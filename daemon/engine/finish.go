@@ -162,7 +162,7 @@ func (e *Engine) recordStop(r *live.Run, ev event.Stop, again bool) {
 	if again {
 		sig = syscall.SIGKILL
 	}
-	order := &job.Stop{By: ev.By, At: e.now.Wall, Signal: option.SignalName(sig)}
+	order := &job.Stop{By: job.Text(ev.By), At: e.now.Wall, Signal: option.SignalName(sig)}
 	switch {
 	case sig == syscall.SIGKILL:
 	case ev.Grace == 0 && r.KillAt > 0: // KILL is under way
@@ -179,7 +179,7 @@ func (e *Engine) recordStopping(r *live.Run, s *job.Stop) {
 	snapshot := r.Run
 	r.Recorded = &snapshot
 	e.record(job.Record{
-		Kind: job.Stopping, Job: r.Job, Due: r.Due, Era: r.Era, Reason: s.Reason(), Detail: s.Words(), Run: r.Recorded,
+		Kind: job.Stopping, Job: r.Job, Due: r.Due, Era: r.Era, Reason: s.Reason(), Detail: s.Detail(), Run: r.Recorded,
 	})
 }
 

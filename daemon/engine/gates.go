@@ -43,9 +43,9 @@ func (e *Engine) pass(r *live.Run) {
 	e.start(r)
 }
 
-// wait records that a run is held back. detail describes what it waits for, with names
-// and numbers.
-func (e *Engine) wait(r *live.Run, on job.WaitsOn, detail string) {
+// wait records that a run is held back. detail has the names and numbers of what it waits
+// for.
+func (e *Engine) wait(r *live.Run, on job.WaitsOn, detail job.Detail) {
 	r.Wait(on)
 	r.KeepParents()
 	r.Detail = detail
@@ -232,7 +232,7 @@ func (e *Engine) checked(ev event.Checked) {
 	}
 	if !ev.Outcome.OK() {
 		r.Verdict = job.VerdictSkip
-		e.dropFor(r, job.CheckRefused, ev.Outcome.String())
+		e.dropFor(r, job.CheckRefused, job.DetailResult(&job.Run{Outcome: ev.Outcome}))
 		return
 	}
 	r.Gate = live.GateCheck + 1

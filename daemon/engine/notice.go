@@ -122,7 +122,7 @@ type missedRuns struct {
 	first, due time.Time // due is the newest
 	count      int
 	reason     job.Reason
-	detail     string
+	detail     job.Detail
 	zone       *time.Location
 	run        *job.Run // the run that was dropped; nil if none was made
 }
@@ -208,7 +208,7 @@ func (e *Engine) notifyLateStart(r *live.Run) {
 	switch {
 	case !notifies:
 	case r.Run.Started.IsZero():
-		e.notifyOf(r, job.OnLate, streak, job.NoticeNotStarted(r.Options.MaxLate), job.NoticeState(r.DescribeState(e.now.Wall)))
+		e.notifyOf(r, job.OnLate, streak, job.NoticeNotStarted(r.Options.MaxLate), job.NoticeState(r.DescribeState(e.now.Wall).Words()))
 	default:
 		e.notifyOf(r, job.OnLate, streak, job.NoticeStartedLate(r.Run.Started.Sub(r.Due)), "")
 	}

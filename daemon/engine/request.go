@@ -64,8 +64,8 @@ func (e *Engine) stopRuns(ev event.Stop) {
 			continue
 		}
 		if r.State == job.RunQueued || r.State == job.RunWaiting {
-			r.Run.Stop = &job.Stop{By: ev.By, At: e.now.Wall}
-			e.dropFor(r, job.StopAsked, r.Run.Stop.Words())
+			r.Run.Stop = &job.Stop{By: job.Text(ev.By), At: e.now.Wall}
+			e.dropFor(r, job.StopAsked, r.Run.Stop.Detail())
 		} else {
 			e.stopForPerson(r, ev)
 		}
@@ -141,7 +141,7 @@ func (e *Engine) acknowledge(ev event.Ack) {
 	l := e.summary(ev.Job, e.jobs.Entry(slot).User())
 	l.Ack = &seen
 	e.setSummary(l)
-	e.record(job.Record{Kind: job.Acked, Job: ev.Job, Detail: seen.Words()})
+	e.record(job.Record{Kind: job.Acked, Job: ev.Job, Detail: seen.Detail()})
 	e.answer(nil, nil)
 }
 
@@ -248,7 +248,7 @@ func (e *Engine) stopBackfill(ev event.StopBackfill) {
 	e.emit(effect.Answer{Token: e.asked, Backfill: &over})
 }
 
-func (e *Engine) endFill(f *backfill.Fill, how job.BackfillState, detail string) {
+func (e *Engine) endFill(f *backfill.Fill, how job.BackfillState, detail job.Detail) {
 	e.recordLeft(f)
 	f.State = how
 	e.recordFill(f, detail)
@@ -256,7 +256,7 @@ func (e *Engine) endFill(f *backfill.Fill, how job.BackfillState, detail string)
 }
 
 // recordFill records the progress of a backfill.
-func (e *Engine) recordFill(f *backfill.Fill, detail string) {
+func (e *Engine) recordFill(f *backfill.Fill, detail job.Detail) {
 	f.Changed = false
 	now := f.Backfill
 	e.record(job.Record{Kind: job.Filled, Job: f.Job, Era: e.era, Detail: detail, Backfill: &now})
@@ -332,7 +332,7 @@ func (e *Engine) advance(f *backfill.Fill, looks, starts *int) {
 
 // fillSlot returns the slot of a backfill's job, or -1 if its crontab is still awaited.
 // why is set if the backfill cannot continue.
-func (e *Engine) fillSlot(f *backfill.Fill) (slot int, why string) {
+func (e *Engine) fillSlot(f *backfill.Fill) (slot int, why job.Detail) {
 	slot, ok := e.jobs.Find(f.Job)
 	switch {
 	case !ok && e.awaited != nil:

@@ -124,7 +124,7 @@ func (e *Engine) deny(slot int, d exchange.Deny) {
 func (e *Engine) revoke(slot int, x exchange.Revoke) {
 	delete(e.ring.handed, x.Occurrence)
 	if r := e.liveOfOccurrence(x.Occurrence, slot); r != nil && (r.State == job.RunQueued || r.State == job.RunWaiting) {
-		e.dropFor(r, x.Reason, x.Host)
+		e.dropFor(r, x.Reason, job.Text(x.Host))
 	}
 }
 

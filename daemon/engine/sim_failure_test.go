@@ -63,7 +63,7 @@ func (h *history) paused(r job.Record) {
 	case job.Paused:
 		h.trials.holds.Put(r.Job, *r.Hold)
 	case job.Resumed:
-		if hold, _ := h.trials.holds.Of(r.Job, r.User); !strings.HasPrefix(r.Detail, "by ") && (hold.Until.IsZero() || r.At.Before(hold.Until)) {
+		if hold, _ := h.trials.holds.Of(r.Job, r.User); !strings.HasPrefix(r.Detail.Words(), "by ") && (hold.Until.IsZero() || r.At.Before(hold.Until)) {
 			h.w.t.Errorf("invariant 33: %s was resumed at %s, before %s", r.Job, r.At, hold.Until)
 		}
 		h.trials.holds.Lift(r.Job, r.User)

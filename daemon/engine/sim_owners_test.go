@@ -171,7 +171,7 @@ func (n *neighbourhood) state() string {
 			var hold job.Hold
 			if h := v.Hold(i); h != nil {
 				hold = *h
-				hold.Reason = n.numbered(h.Reason)
+				hold.Reason = job.Text(n.numbered(h.Reason.Words()))
 			}
 			fmt.Fprintf(&b, "%s line %d held %q pause %+v next %s mark %+v\n", id, j.Line, j.Held, hold, v.Next(i, n.now.Wall), n.store.Marks[id])
 		}

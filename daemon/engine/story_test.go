@@ -338,7 +338,7 @@ func (s *story) command(words []string, body string) {
 	case "met":
 		h.meet(s.run(words[1]), event.Unmet{})
 	case "unmet": // unmet 1 wait load it is 5
-		h.meet(s.run(words[1]), event.Unmet{Skip: words[2] == "skip", Options: words[3], Detail: strings.Join(words[4:], " ")})
+		h.meet(s.run(words[1]), event.Unmet{Skip: words[2] == "skip", Options: words[3], Detail: job.Text(strings.Join(words[4:], " "))})
 	case "clock":
 		h.set(s.duration(words[1]))
 	case "sleep":

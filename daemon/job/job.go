@@ -132,7 +132,7 @@ type Hold struct {
 	From   time.Time `json:"from,omitzero"`  // zero: since Since
 	Until  time.Time `json:"until,omitzero"` // zero: until resumed
 	By     string    `json:"by"`
-	Reason string    `json:"reason,omitempty"`
+	Reason Detail    `json:"reason,omitempty"`
 	User   string    `json:"user,omitempty"` // that the job ran as
 
 	// Skips limits the pause to occurrences that come due in it: the job runs on request.

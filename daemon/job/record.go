@@ -20,7 +20,7 @@ type Record struct {
 	Era      Era        `json:"era,omitempty"`
 	Decision Decision   `json:"decision,omitempty"`
 	Reason   Reason     `json:"reason,omitempty"`
-	Detail   string     `json:"detail,omitempty"` // the reason's numbers and names, mostly in the words of detail.go
+	Detail   Detail     `json:"detail,omitempty"` // the names, numbers and times of the reason
 	Run      *Run       `json:"run,omitempty"`    // the run as it is after this fact
 	Hold     *Hold      `json:"pause,omitempty"`
 	User     string     `json:"user,omitempty"`     // that the job ran as, in decisions to skip and in Resumed; "": unknown, or all users
@@ -46,12 +46,12 @@ func (r *Record) DecidesOccurrence() bool {
 	return false
 }
 
-// Words returns Detail, for a Doubled record after the name of its occurrence.
+// Words returns the words of Detail, for a Doubled record after the name of its occurrence.
 func (r *Record) Words() string {
 	if r.Kind != Doubled {
-		return r.Detail
+		return r.Detail.Words()
 	}
-	return "the occurrence of " + r.Due.UTC().Format(time.RFC3339Nano) + " " + r.Detail
+	return "the occurrence of " + r.Due.UTC().Format(time.RFC3339Nano) + " " + r.Detail.Words()
 }
 
 // RecordKind is the closed list of facts.
@@ -311,9 +311,9 @@ func (r Reason) FailsDropped(attempt int) bool {
 }
 
 // With describes the reason in one sentence that includes the detail of a record.
-func (r Reason) With(detail string) string {
-	if detail == "" {
+func (r Reason) With(d Detail) string {
+	if d == "" {
 		return r.Sentence()
 	}
-	return strings.TrimSuffix(r.Sentence(), ".") + " (" + detail + ")."
+	return strings.TrimSuffix(r.Sentence(), ".") + " (" + d.Words() + ")."
 }

@@ -31,7 +31,7 @@ type Run struct {
 	By         string    `json:"by,omitempty"` // the user who requested it, for a manual run
 	State      RunState  `json:"state"`
 	Reason     Reason    `json:"reason,omitempty"` // why it was decided, or what it waits for
-	Detail     string    `json:"detail,omitempty"` // names and numbers that belong to Reason, while it waits and if it was dropped
+	Detail     Detail    `json:"detail,omitempty"` // names and numbers that belong to Reason, while it waits and if it was dropped
 	NotBefore  time.Time `json:"not_before,omitzero"`
 	Previous   time.Time `json:"previous,omitzero"` // of a job without times that has parents: when the run before it came due; zero: none
 	Forced     bool      `json:"forced,omitempty"`  // --force was used
@@ -57,7 +57,7 @@ type Run struct {
 
 // Stop is a request to end a run.
 type Stop struct {
-	By     string        `json:"by"`            // the user, or the run that needed the slots
+	By     Detail        `json:"by"`            // the user, or the run that needed the slots
 	For    RunID         `json:"for,omitempty"` // the run that needed the slots; 0: a user stopped it
 	At     time.Time     `json:"at"`
 	Signal string        `json:"signal,omitempty"` // its name: TERM; "": the run had not begun
@@ -141,6 +141,14 @@ func (r *Run) status() string {
 // Result returns the outcome in words. If a user or a limit ended the run, it names that user or
 // limit instead of the exit status.
 func (r *Run) Result() string {
+	if r.Stop == nil { // or of a run in brief
+		return r.result("")
+	}
+	return r.result(r.Stop.By.Words())
+}
+
+// result is Result for a run that by stopped.
+func (r *Run) result(by string) string {
 	switch {
 	case r.OnlyStarted():
 		return "started"
@@ -149,12 +157,12 @@ func (r *Run) Result() string {
 	case r.Outcome.OK() && r.Failed():
 		return "exit 0" // "ok" would contradict the verdict
 	case r.Outcome.Kind != Exited && r.Outcome.Kind != Signalled || r.Outcome.OK() && r.Reason != Preempted:
-	case r.Reason == StopAsked && r.Stop != nil:
-		return "stopped by " + r.Stop.By
-	case r.Reason == StopAsked: // of a run in brief
+	case r.Reason == StopAsked && by != "":
+		return "stopped by " + by
+	case r.Reason == StopAsked:
 		return "stopped"
-	case r.Reason == Preempted && r.Stop != nil:
-		return "preempted by " + r.Stop.By
+	case r.Reason == Preempted && by != "":
+		return "preempted by " + by
 	case r.Reason == Preempted:
 		return "preempted"
 	case r.Reason == OverMemory:

@@ -302,7 +302,7 @@ func TestNativeForgesNoField(t *testing.T) {
 	aside(t, func() {
 		sink.Line(&Line{Job: j.ID, Run: 1, Stream: job.Stream(evil), Text: []byte(evil), About: NewRun(&run, &j, false)})
 		for _, kind := range []job.RecordKind{job.Started, job.Ended} {
-			sink.Record(&Record{Record: &job.Record{Kind: kind, Job: j.ID, Detail: evil, Reason: job.Reason(evil), Run: &run}, Words: evil, About: NewRun(&run, &j, false)})
+			sink.Record(&Record{Record: &job.Record{Kind: kind, Job: j.ID, Detail: job.Text(evil), Reason: job.Reason(evil), Run: &run}, Words: evil, About: NewRun(&run, &j, false)})
 		}
 		sink.Cron(&CronLine{Who: evil, Word: evil, Text: evil})
 		sink.Log(&Entry{Message: evil, Attrs: []Attr{{evil, evil}}})

@@ -124,7 +124,7 @@ func TestBacklogIsBounded(t *testing.T) {
 func TestRecordsOfOthersStayInTheBacklog(t *testing.T) {
 	var k backlog
 	record := func(user, detail string) job.Record {
-		return job.Record{Detail: detail, Run: &job.Run{User: user}}
+		return job.Record{Detail: job.Text(detail), Run: &job.Run{User: user}}
 	}
 	k.add(store.Batch{Records: []job.Record{record("root", "1"), {Detail: "2"}, {Detail: "3", User: "bob"}, {Detail: "4", Backfill: &job.Backfill{User: "bob"}}}})
 	for n := range 3 {
@@ -138,11 +138,11 @@ func TestRecordsOfOthersStayInTheBacklog(t *testing.T) {
 		t.Fatalf("%d records wait and %d are lost, want %d and %d", n, k.lost, maxUnwritten, 2*maxUnwritten+4)
 	}
 	for i, want := range []string{"1", "2", "3", "4", "2 4"} {
-		if got := k.records[i].Detail; got != want {
+		if got := k.records[i].Detail.Words(); got != want {
 			t.Errorf("record %d is %q, want %q: the oldest ones of ann are lost", i, got, want)
 		}
 	}
-	if got, want := k.records[maxUnwritten-1].Detail, fmt.Sprint("2 ", maxUnwritten-1); got != want {
+	if got, want := k.records[maxUnwritten-1].Detail.Words(), fmt.Sprint("2 ", maxUnwritten-1); got != want {
 		t.Errorf("the last record is %q, want the newest, %q", got, want)
 	}
 }

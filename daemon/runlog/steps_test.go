@@ -40,7 +40,7 @@ func (w *worded) Log(e *journal.Entry) {
 
 // stepTo is what the engine records of a clock that was set.
 func stepTo(at time.Time, by time.Duration) *job.Record {
-	return &job.Record{At: at, Kind: job.Stepped, Was: at.Add(-by), Detail: fmt.Sprintf("the clock was set by %s", by)}
+	return &job.Record{At: at, Kind: job.Stepped, Was: at.Add(-by), Detail: job.Text(fmt.Sprintf("the clock was set by %s", by))}
 }
 
 // A clock that is set now and then is told of each time. One that flaps gets an

@@ -174,9 +174,9 @@ func recordWords(r *job.Record) string {
 	case r.Kind == job.Ended:
 		return fmt.Sprintf("%s in %s", r.Run.Ending(), r.Run.Ended.Sub(r.Run.Started).Round(time.Millisecond))
 	case r.Kind == job.Redrove:
-		return "it was run again " + r.Detail
+		return "it was run again " + r.Detail.Words()
 	case r.Kind == job.Buried:
-		return "the dead letter was dropped " + r.Detail
+		return "the dead letter was dropped " + r.Detail.Words()
 	case r.Kind == job.Doubled:
 		return r.Words()
 	case r.Kind == job.Paused, r.Kind == job.Resumed:

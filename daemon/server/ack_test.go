@@ -58,7 +58,7 @@ func TestAckHoldsUntilTheNextFailure(t *testing.T) {
 	if _, err := c.Ack(ctx, api.AckRequest{Refs: []string{"a"}}); api.KindOf(err) != api.Conflict || !strings.Contains(err.Error(), "already") {
 		t.Errorf("ack again: %v, want a conflict", err)
 	}
-	if last := w.Facts()[len(w.Facts())-1]; last.Kind != job.Acked || last.Job != "a" || last.Detail != "run 1, by "+caller+": disk is on its way" {
+	if last := w.Facts()[len(w.Facts())-1]; last.Kind != job.Acked || last.Job != "a" || last.Detail.Words() != "run 1, by "+caller+": disk is on its way" {
 		t.Errorf("newest record %+v, want that a was acknowledged", last)
 	}
 	failOnce(w)

@@ -202,7 +202,7 @@ func TestRunPauseResumeStop(t *testing.T) {
 		}
 	}
 	stopped, err := c.Stop(ctx, api.StopRequest{Refs: []string{"1"}, Signal: "SIGHUP", KillAfter: time.Minute})
-	if err != nil || len(stopped) != 1 || stopped[0].Stop == nil || stopped[0].Stop.Words() != "by "+caller+": HUP, KILL after 1m0s" {
+	if err != nil || len(stopped) != 1 || stopped[0].Stop == nil || stopped[0].Stop.Detail().Words() != "by "+caller+": HUP, KILL after 1m0s" {
 		t.Errorf("Stop with HUP: got %+v, %v, want run 1 with how it is stopped", stopped, err)
 	}
 	if _, err := c.Run(ctx, api.RunRequest{Refs: []string{"certbot"}, Env: []string{"CRONRING_JOB=x"}}); api.KindOf(err) != api.Usage {
@@ -353,7 +353,7 @@ func TestHistoryOfEveryKindOfSkip(t *testing.T) {
 		found, err := w.client().History(context.Background(), filter)
 		got := map[string]int{}
 		for _, r := range found.Skipped {
-			got[fmt.Sprintf("%s: %s", r.Job, cmp.Or(string(r.Reason), r.Detail))]++
+			got[fmt.Sprintf("%s: %s", r.Job, cmp.Or(string(r.Reason), r.Words()))]++
 		}
 		want := map[string]int{
 			"overlapping: overlapping": 1, "queued: past-deadline": 1, "skips-itself: exit 75 (counts as skipped)": 2,

@@ -9,7 +9,7 @@ import (
 )
 
 func filled(b job.Backfill, detail string) job.Record {
-	return job.Record{At: b.Asked, Kind: job.Filled, Job: b.Job, Reason: job.Backfilled, Detail: detail, Backfill: &b}
+	return job.Record{At: b.Asked, Kind: job.Filled, Job: b.Job, Reason: job.Backfilled, Detail: job.Text(detail), Backfill: &b}
 }
 
 func backfill(id int64, name job.ID, user string) job.Backfill {

@@ -214,7 +214,7 @@ func (w *writer) putOccurrence(n int64, r *job.Record) (ok bool, err error) {
 		run = int64(r.Run.ID)
 	}
 	rows, err := w.Exec(w.stmts.occurrence, r.Due.UnixNano(), n, int64(r.Era), database.Nanos(r.First), int64(r.Count),
-		r.At.UnixNano(), string(r.Decision), string(r.Reason), cutDetail(r.Detail), run, r.User)
+		r.At.UnixNano(), string(r.Decision), string(r.Reason), string(r.Detail.Short()), run, r.User)
 	if err != nil || rows == 0 {
 		return false, err
 	}
@@ -247,7 +247,7 @@ func (w *writer) putRun(n int64, rec *job.Record) error {
 	default:
 		written, err = w.Exec(w.stmts.goOn, int64(r.ID),
 			string(r.State), string(r.Reason), database.Nanos(r.NotBefore), database.Nanos(r.Started), database.Nanos(r.Ended), int64(r.PID),
-			string(r.Outcome.Kind), int64(r.Outcome.Code), int64(r.Outcome.Signal), cutDetail(r.Outcome.Error),
+			string(r.Outcome.Kind), int64(r.Outcome.Code), int64(r.Outcome.Signal), cutError(r.Outcome.Error),
 			string(r.Verdict), int64(r.Usage.CPU), r.Usage.Memory, r.Usage.Read, r.Usage.Write, parents, asked)
 	}
 	if err != nil || written > 0 {
@@ -256,7 +256,7 @@ func (w *writer) putRun(n int64, rec *job.Record) error {
 	_, err = w.Exec(w.stmts.run, int64(r.ID), n, database.Nanos(r.Due), int64(r.Era), int64(r.Attempt), string(r.Trigger),
 		r.By, r.Invocation, r.Decided.UnixNano(), r.User,
 		string(r.State), string(r.Reason), database.Nanos(r.NotBefore), database.Nanos(r.Started), database.Nanos(r.Ended), int64(r.PID),
-		string(r.Outcome.Kind), int64(r.Outcome.Code), int64(r.Outcome.Signal), cutDetail(r.Outcome.Error),
+		string(r.Outcome.Kind), int64(r.Outcome.Code), int64(r.Outcome.Signal), cutError(r.Outcome.Error),
 		string(r.Verdict), int64(r.Usage.CPU), r.Usage.Memory, r.Usage.Read, r.Usage.Write, parents, r.Backfill, int64(r.Lost), asked)
 	return err
 }
@@ -271,13 +271,13 @@ func isFresh(r *job.Run) bool {
 
 // asked is what few runs have: what a user requested, and other fields of job.Run.
 type asked struct {
-	Env      []string  `json:"env,omitempty"`
-	Stop     *job.Stop `json:"stop,omitempty"`
-	Forced   bool      `json:"forced,omitempty"`
-	First    time.Time `json:"first,omitzero"`
-	Previous time.Time `json:"previous,omitzero"`
-	Detail   string    `json:"detail,omitempty"`
-	Trimmed  bool      `json:"trimmed,omitempty"` // by package prune
+	Env      []string    `json:"env,omitempty"`
+	Stop     *storedStop `json:"stop,omitempty"`
+	Forced   bool        `json:"forced,omitempty"`
+	First    time.Time   `json:"first,omitzero"`
+	Previous time.Time   `json:"previous,omitzero"`
+	Detail   string      `json:"detail,omitempty"`
+	Trimmed  bool        `json:"trimmed,omitempty"` // by package prune
 }
 
 func hasAsked(r *job.Run) bool {
@@ -289,7 +289,7 @@ func askedText(r *job.Run) (driver.Value, error) {
 	if !hasAsked(r) {
 		return nil, nil
 	}
-	text, err := json.Marshal(asked{r.Env, r.Stop, r.Forced, r.First, r.Previous, cutDetail(r.Detail), r.Trimmed})
+	text, err := json.Marshal(asked{r.Env, storedStopOf(r.Stop), r.Forced, r.First, r.Previous, string(r.Detail.Short()), r.Trimmed})
 	return string(text), err
 }
 
@@ -328,7 +328,7 @@ func (w *writer) note(r *job.Record, hold, backfill driver.Value) error {
 	if r.Run != nil {
 		run = int64(r.Run.ID)
 	}
-	_, err := w.Exec(w.stmts.record, r.At.UnixNano(), string(r.Kind), string(r.Job), int64(r.Era), string(r.Reason), cutDetail(r.Detail),
+	_, err := w.Exec(w.stmts.record, r.At.UnixNano(), string(r.Kind), string(r.Job), int64(r.Era), string(r.Reason), string(r.Detail.Short()),
 		database.Nanos(r.Due), hold, backfill, run)
 	return err
 }
@@ -339,7 +339,7 @@ func (w *writer) putHold(n int64, r *job.Record) (driver.Value, error) {
 		_, err := w.Exec(w.stmts.unhold, n, r.User)
 		return nil, err
 	}
-	text, err := json.Marshal(r.Hold)
+	text, err := json.Marshal(storedHold{*r.Hold, string(r.Hold.Reason)})
 	if err != nil {
 		return nil, err
 	}

@@ -203,7 +203,7 @@ func TestDoublesAreListed(t *testing.T) {
 	}
 	commit(t, s, Batch{Records: []job.Record{doubled(noon, "a"), doubled(noon.Add(1), "b"), {At: noon.Add(2), Kind: job.Up}, doubled(noon.Add(3), "a")}})
 	var got []string
-	err := s.Doubles(t.Context(), noon.Add(1), func(id job.ID, due time.Time, where string) {
+	err := s.Doubles(t.Context(), noon.Add(1), func(id job.ID, due time.Time, where job.Detail) {
 		got = append(got, fmt.Sprint(id, " ", due, " ", where))
 	})
 	want := []string{
@@ -272,11 +272,11 @@ func TestCommitWaitsLittleForALock(t *testing.T) {
 // SHELL.
 func TestCommitCutsTextsOfCrontabs(t *testing.T) {
 	s := open(t, t.TempDir())
-	long := strings.Repeat("x", 100<<10)
+	long := job.Text(strings.Repeat("x", 100<<10))
 	skip := skipped("a", noon, job.OtherLabels)
 	skip.Detail = long
 	letter := dies(1, "a", "ann")
-	letter.Detail, letter.Run.Detail, letter.Run.Outcome = long, long, job.Outcome{Kind: job.NotStarted, Error: long}
+	letter.Detail, letter.Run.Detail, letter.Run.Outcome = long, long, job.Outcome{Kind: job.NotStarted, Error: string(long)}
 	queued := decided(2, "a", noon.Add(time.Minute))
 	queued.Detail, queued.Run.Detail = long, long
 	commit(t, s, Batch{Records: []job.Record{skip, letter, queued, {At: noon, Kind: job.Paused, Job: "a", Detail: long}}})

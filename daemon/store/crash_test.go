@@ -66,7 +66,7 @@ func commitForEver(dir string) {
 			b.Records = append(b.Records, rec)
 			live = append(live, *rec.Run)
 		}
-		b.Records = append(b.Records, job.Record{At: b.At, Kind: job.Loaded, Detail: fmt.Sprint(step)})
+		b.Records = append(b.Records, job.Record{At: b.At, Kind: job.Loaded, Detail: job.Text(fmt.Sprint(step))})
 		if err := s.Commit(context.Background(), b); err != nil {
 			panic(err)
 		}

@@ -14,13 +14,13 @@ import (
 // it. Output returns what it printed.
 type DeadLetter struct {
 	Run job.Run
-	At  time.Time // since when it is a dead letter
-	Why string    // the detail of the record of its end
+	At  time.Time  // since when it is a dead letter
+	Why job.Detail // the detail of the record of its end
 }
 
 // putDead adds a run to the dead letters.
 func (w *writer) putDead(r *job.Record) error {
-	_, err := w.Exec(w.stmts.die, int64(r.Run.ID), r.Run.User, r.At.UnixNano(), cutDetail(r.Detail))
+	_, err := w.Exec(w.stmts.die, int64(r.Run.ID), r.Run.User, r.At.UnixNano(), string(r.Detail.Short()))
 	return err
 }
 
@@ -52,7 +52,7 @@ func (s *Store) readDeadLetters(ctx context.Context, whole bool, rest string, ar
 	var all []DeadLetter
 	var r runRow
 	var at int64
-	var why string
+	var why job.Detail
 	fields := append([]any{&at, &why}, r.fields()...)
 	err := s.Each(ctx, func(rows *sql.Rows) error {
 		if err := rows.Scan(fields...); err != nil {

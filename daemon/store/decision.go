@@ -58,7 +58,7 @@ func (s *Store) decisions(ctx context.Context, query string, args ...any) ([]job
 		}
 		rec.Kind, rec.Job, rec.Run = job.Decided, job.ID(r.job.String), nil
 		rec.Due, rec.First, rec.At = database.FromNanos(due), database.Instant(first), database.FromNanos(at)
-		rec.Detail = cutDetail(rec.Detail)
+		rec.Detail = rec.Detail.Short()
 		if r.id.Valid {
 			run, err := r.run()
 			if err != nil {
@@ -75,22 +75,22 @@ func (s *Store) decisions(ctx context.Context, query string, args ...any) ([]job
 	return records, nil
 }
 
-// cutDetail cuts details and errors. Some have texts of a crontab, such as the path of a SHELL that does
-// not exist, of 100 KiB and more. A detail can have a text of job.MaxText bytes with more around it.
-func cutDetail(detail string) string {
-	if len(detail) <= 2*job.MaxText {
-		return detail
+// cutError cuts errors. Some have texts of a crontab, such as the path of a SHELL that does not exist, of
+// 100 KiB and more.
+func cutError(text string) string {
+	if len(text) <= 2*job.MaxText {
+		return text
 	}
-	return job.CutText(detail)
+	return job.CutText(text)
 }
 
 // Doubles calls f with each occurrence that also ran on another member of the ring, and with where
 // it did ("ran on HOST too, as run N"), if that was noticed at an instant or later.
-func (s *Store) Doubles(ctx context.Context, since time.Time, f func(id job.ID, due time.Time, where string)) error {
+func (s *Store) Doubles(ctx context.Context, since time.Time, f func(id job.ID, due time.Time, where job.Detail)) error {
 	err := s.Each(ctx, func(rows *sql.Rows) error {
 		var id job.ID
 		var due int64
-		var where string
+		var where job.Detail
 		err := rows.Scan(&id, &due, &where)
 		f(id, database.FromNanos(due), where)
 		return err
@@ -116,12 +116,11 @@ func (s *Store) Records(ctx context.Context, from, to time.Time, limit int) ([]j
 		if err := rows.Scan(fields...); err != nil {
 			return err
 		}
-		r.At, r.Due, r.Detail = database.FromNanos(at), database.Instant(due), cutDetail(r.Detail)
+		r.At, r.Due, r.Detail = database.FromNanos(at), database.Instant(due), r.Detail.Short()
 		var err error
 		if hold != nil {
 			r.Hold = new(job.Hold)
-			err = json.Unmarshal(hold, r.Hold)
-			r.Hold.Reason = job.CutText(r.Hold.Reason)
+			*r.Hold, err = readHold(hold)
 		}
 		if backfill != nil {
 			r.Backfill = new(job.Backfill)

@@ -14,11 +14,12 @@ const mostEvents = 1000
 
 // putEmission counts an event.
 func (w *writer) putEmission(r *job.Record) error {
-	n, err := w.Exec(w.stmts.emitAgain, r.User, r.Detail, r.At.UnixNano())
+	name := r.Detail.Words()
+	n, err := w.Exec(w.stmts.emitAgain, r.User, name, r.At.UnixNano())
 	if n > 0 || err != nil {
 		return err
 	}
-	if _, err = w.Exec(w.stmts.emit, r.User, r.Detail, r.At.UnixNano()); err != nil {
+	if _, err = w.Exec(w.stmts.emit, r.User, name, r.At.UnixNano()); err != nil {
 		return err
 	}
 	_, err = w.Exec(w.stmts.trim, r.User, int64(mostEvents))

@@ -12,7 +12,7 @@ func TestEmissionsAreCountedAndLimited(t *testing.T) {
 	s := open(t, t.TempDir())
 	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	emit := func(user, name string, at time.Time) job.Record {
-		return job.Record{Kind: job.Emitted, At: at, User: user, Detail: name}
+		return job.Record{Kind: job.Emitted, At: at, User: user, Detail: job.Text(name)}
 	}
 	b := Batch{At: at}
 	for i := range mostEvents + 5 {

@@ -198,7 +198,7 @@ func TestOlderDatabaseKeepsItsDoubles(t *testing.T) {
 	older(t, dir, 15, script+"INSERT INTO record (at, kind, job, era, reason, detail) VALUES (4, 'up', '', 0, '', 'the occurrence of 2026-11-20T12:03:00Z ran on elm');")
 	var got []string
 	s := open(t, dir)
-	err := s.Doubles(t.Context(), time.Time{}, func(id job.ID, due time.Time, where string) {
+	err := s.Doubles(t.Context(), time.Time{}, func(id job.ID, due time.Time, where job.Detail) {
 		got = append(got, fmt.Sprint(id, " ", due.Format(time.RFC3339Nano), " ", where))
 	})
 	if err != nil {

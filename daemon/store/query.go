@@ -168,8 +168,8 @@ func (r *runRow) run() (job.Run, error) {
 		if err := json.Unmarshal(r.asked, &wish); err != nil {
 			return run, err
 		}
-		run.Env, run.Stop, run.Forced, run.First, run.Previous = wish.Env, wish.Stop, wish.Forced, wish.First, wish.Previous
-		run.Detail, run.Trimmed = wish.Detail, wish.Trimmed
+		run.Env, run.Stop, run.Forced, run.First, run.Previous = wish.Env, wish.Stop.stop(), wish.Forced, wish.First, wish.Previous
+		run.Detail, run.Trimmed = job.Detail(wish.Detail), wish.Trimmed
 	}
 	if len(r.parents) == 0 {
 		return run, nil

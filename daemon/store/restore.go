@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -116,9 +115,7 @@ func (s *Store) restoreHolds(ctx context.Context, r *Restored) error {
 		if err := row.Scan(&id, &text); err != nil {
 			return err
 		}
-		var h job.Hold
-		err := json.Unmarshal(text, &h)
-		h.Reason = job.CutText(h.Reason) // old versions stored any length
+		h, err := readHold(text)
 		r.Holds.Put(id, h)
 		return err
 	}, "SELECT job.id, hold FROM hold JOIN job ON job.n = hold.job ORDER BY hold.job, hold.hold ->> '$.user'")

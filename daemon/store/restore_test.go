@@ -311,7 +311,7 @@ func TestRestoreRosterOfTheFormBefore(t *testing.T) {
 func TestLongReasonsOfOldVersionsAreCut(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
-	long := strings.Repeat("x", 1<<20)
+	long := job.Text(strings.Repeat("x", 1<<20))
 	hold := &job.Hold{Since: noon, By: "ann", Reason: long}
 	commit(t, s, Batch{Records: []job.Record{{At: noon, Kind: job.Paused, Job: "a", Detail: long, Hold: hold}}})
 	s = reopen(t, s, dir)

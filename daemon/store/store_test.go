@@ -188,7 +188,7 @@ func TestNewerDatabaseMovedAwayAndBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, r := range records {
-			all += r.Detail
+			all += r.Detail.Words()
 		}
 		return all
 	}

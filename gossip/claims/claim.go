@@ -65,7 +65,7 @@ type claim struct {
 	skips      []exchange.Skip // older occurrences that are skipped with it
 
 	tries int
-	why   string // why it waits, once a claim was not decided
+	why   job.Detail // why it waits, once a claim was not decided
 }
 
 // isAwaited reports whether the engine waits for the answer.
@@ -145,7 +145,7 @@ func (r *Ring) compete(c *claim, as time.Time, limit int) {
 	}
 }
 
-func (r *Ring) deny(c *claim, reason job.Reason, detail string) {
+func (r *Ring) deny(c *claim, reason job.Reason, detail job.Detail) {
 	r.answer(exchange.Deny{Occurrence: c.Occurrence, Reason: reason, Detail: detail, Skips: c.skips})
 }
 
@@ -408,7 +408,7 @@ func (r *Ring) permit(c *claim, token uint64) {
 // stall makes a claim that could not be decided wait, each time twice as long until the pause is
 // the longest one. For each job it keeps the claims that are still on time, and as many as catchup=
 // catches up.
-func (r *Ring) stall(c *claim, longest time.Duration, why string) {
+func (r *Ring) stall(c *claim, longest time.Duration, why job.Detail) {
 	if c.tries == 0 {
 		r.stalled[c.Key] = append(r.stalled[c.Key], c)
 	}

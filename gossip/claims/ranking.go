@@ -204,7 +204,7 @@ func (s *ranking) against(in *catalog.Catalog, slot int, i int) string {
 		case !catalog.IsHere(o, m.Name):
 			return job.AgainstHost(short, of)
 		case catalog.Misfit(o, m.Labels) != "":
-			return job.AgainstLabels(catalog.Misfit(o, m.Labels), of)
+			return job.AgainstLabels(catalog.Misfit(o, m.Labels).Words(), of)
 		}
 	}
 	if m.Draining {

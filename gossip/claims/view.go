@@ -24,7 +24,7 @@ func (r *Ring) View() exchange.View {
 	for _, all := range r.stalled {
 		for _, c := range all {
 			if slot, ok := v.jobs.FindRing(c.Key); ok { // otherwise a load has removed the job
-				v.undecided = append(v.undecided, exchange.Undecided{Job: v.jobs.ID(slot), Due: c.Time(), Why: c.why})
+				v.undecided = append(v.undecided, exchange.Undecided{Job: v.jobs.ID(slot), Due: c.Time(), Why: c.why.Words()})
 			}
 		}
 	}

@@ -121,7 +121,7 @@ func printExplanation(a *cli.App, x api.Explanation, from time.Time, loc *time.L
 	a.PrintField("held", x.Held)
 	a.PrintField("degraded", x.Degraded)
 	if h := x.Hold; h != nil {
-		a.PrintField("paused", "by "+h.By+cli.PauseEnd(h, loc)+cli.ReasonSuffix(h.Reason))
+		a.PrintField("paused", "by "+h.By+cli.PauseEnd(h, loc)+cli.ReasonSuffix(h.Reason.Words()))
 	}
 	a.PrintField("blackout", x.Blackout)
 	if x.Year != 0 {

@@ -204,9 +204,9 @@ func recordSentence(r *job.Record, onlyFailures bool) string {
 	case r.Kind == job.Acked:
 		return fmt.Sprintf("%s was acknowledged", r.Job)
 	case r.Kind == job.Loaded:
-		return "the crontab files were read: " + r.Detail
+		return "the crontab files were read: " + r.Detail.Words()
 	case r.Kind == job.Stepped:
-		return "the clock was set: " + r.Detail
+		return "the clock was set: " + r.Detail.Words()
 	}
 	return ""
 }

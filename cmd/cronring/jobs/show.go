@@ -61,10 +61,10 @@ func printJob(a *cli.App, j api.Job, loc *time.Location) {
 	a.PrintField("degraded", j.Job.Degraded)
 	a.PrintField("late", j.Problem)
 	if j.Hold != nil {
-		a.PrintField("paused", "by "+j.Hold.By+cli.PauseEnd(j.Hold, loc)+cli.ReasonSuffix(j.Hold.Reason))
+		a.PrintField("paused", "by "+j.Hold.By+cli.PauseEnd(j.Hold, loc)+cli.ReasonSuffix(j.Hold.Reason.Words()))
 	}
 	if h := j.Planned; h != nil {
-		a.PrintField("planned pause", "by "+h.By+cli.PauseEnd(h, loc)+cli.ReasonSuffix(h.Reason))
+		a.PrintField("planned pause", "by "+h.By+cli.PauseEnd(h, loc)+cli.ReasonSuffix(h.Reason.Words()))
 	}
 	if j.Ack != nil {
 		a.PrintField("seen", fmt.Sprintf("that run %d failed, by %s at %s", j.Ack.Run, j.Ack.By, j.Ack.At.In(loc).Format(cli.LongTime))+cli.ReasonSuffix(j.Ack.Reason))

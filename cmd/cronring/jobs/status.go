@@ -238,7 +238,7 @@ func problemOf(a *cli.App, j job.Status, loc *time.Location) string {
 	case j.Job.Held != "":
 		return "held: " + j.Job.Held
 	case j.Hold != nil:
-		return "paused by " + j.Hold.By + cli.PauseEnd(j.Hold, loc) + cli.ReasonSuffix(j.Hold.Reason)
+		return "paused by " + j.Hold.By + cli.PauseEnd(j.Hold, loc) + cli.ReasonSuffix(j.Hold.Reason.Words())
 	}
 	return string(j.State) + why
 }

@@ -126,7 +126,7 @@ func outcomeText(r *job.Run, people bool) string {
 func noteText(r *job.Run) string {
 	var parts []string
 	if r.Stop != nil {
-		parts = append(parts, "stopped "+r.Stop.Words())
+		parts = append(parts, "stopped "+r.Stop.Detail().Words())
 	}
 	if r.Doubled != "" {
 		parts = append(parts, r.Doubled)
@@ -170,7 +170,7 @@ func skipTable(skipped []job.Record, out *cli.Output, loc *time.Location) *cli.T
 		if out.ForPeople() {
 			reason = r.Reason.Sentence()
 		}
-		t.Add(string(r.Job), cli.FormatTime(r.Due, form, loc), strconv.Itoa(max(r.Count, 1)), reason, r.Detail)
+		t.Add(string(r.Job), cli.FormatTime(r.Due, form, loc), strconv.Itoa(max(r.Count, 1)), reason, r.Detail.Words())
 	}
 	return t
 }

@@ -59,7 +59,7 @@ func stopText(r *job.Run) string {
 	case r.Stop == nil:
 		return "stopping"
 	case !r.State.Live():
-		return "stopped " + r.Stop.Words()
+		return "stopped " + r.Stop.Detail().Words()
 	}
-	return "stopping " + r.Stop.Words()
+	return "stopping " + r.Stop.Detail().Words()
 }

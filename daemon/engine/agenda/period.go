@@ -8,7 +8,7 @@ import (
 )
 
 // RanOn reports whether a job already ran in the period of today, and on which day.
-func RanOn(stamps map[string]timetable.Day, p *timetable.Period, today timetable.Day) (day string, ran bool) {
+func RanOn(stamps map[string]timetable.Day, p *timetable.Period, today timetable.Day) (day job.Detail, ran bool) {
 	stamp, known := stamps[p.ID]
 	if !known || p.Due(stamp, today) {
 		return "", false

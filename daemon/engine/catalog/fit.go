@@ -21,7 +21,7 @@ func IsHere(o *option.Options, host string) bool {
 }
 
 // Misfit returns why need= or avoid= excludes a host with these labels, or "".
-func Misfit(o *option.Options, labels map[string]string) string {
+func Misfit(o *option.Options, labels map[string]string) job.Detail {
 	for _, l := range o.Need {
 		if labels[l.Key] != l.Value {
 			return job.DetailNeed(l.Key, l.Value)

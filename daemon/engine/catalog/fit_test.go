@@ -19,7 +19,7 @@ func TestMisfitNamesTheLabel(t *testing.T) {
 		{option.Options{Avoid: label}, nil, ""},
 		{option.Options{Avoid: label}, labels, "avoid= names disk:ssd"},
 	} {
-		if got := Misfit(&tc.options, tc.labels); got != tc.want {
+		if got := Misfit(&tc.options, tc.labels).Words(); got != tc.want {
 			t.Errorf("need=%v avoid=%v with %v: got %q, want %q", tc.options.Need, tc.options.Avoid, tc.labels, got, tc.want)
 		}
 	}

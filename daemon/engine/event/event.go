@@ -51,9 +51,9 @@ type Measured struct {
 
 // Unmet are conditions that do not hold. The zero value means that all hold.
 type Unmet struct {
-	Options string // their keys, with commas between
-	Detail  string // what was measured, and what is required
-	Skip    bool   // the occurrence is skipped; otherwise it waits
+	Options string     // their keys, with commas between
+	Detail  job.Detail // what was measured, and what is required
+	Skip    bool       // the occurrence is skipped; otherwise it waits
 }
 
 // RunNow requests a run outside the schedule. It is refused while the job is held, or its user

@@ -76,7 +76,7 @@ type Orphan struct {
 type Deny struct {
 	Occurrence
 	Reason job.Reason
-	Detail string
+	Detail job.Detail
 	Skips  []Skip // of Due
 }
 

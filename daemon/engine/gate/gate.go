@@ -42,7 +42,7 @@ type Occurrence struct {
 
 	Wait time.Duration // delay of a caught-up occurrence, so that its user has no more starts than the host allows
 
-	Detail string // details of Cause
+	Detail job.Detail // of Cause
 
 	Run      *live.Run        // the waiting run; nil: none was made yet
 	By       string           // the user who requested it
@@ -59,13 +59,13 @@ type Occurrence struct {
 type Decision struct {
 	Do       job.Decision
 	Reason   job.Reason // of a skip
-	Detail   string
+	Detail   job.Detail
 	On       job.WaitsOn // of a hold
 	Until    time.Time   // of a hold for a time, or of the hours that skip a manual run; zero: not known
 	Replaces bool        // the live runs of the job are stopped for it
 }
 
-func skip(reason job.Reason, detail string) Decision {
+func skip(reason job.Reason, detail job.Detail) Decision {
 	return Decision{Do: job.DecideSkip, Reason: reason, Detail: detail}
 }
 

@@ -23,7 +23,7 @@ func (c *check) mayRunHere() Decision {
 // passes it, because the run would be without what the option demands.
 func (c *check) held() Decision {
 	if c.Options.Held != "" {
-		return skip(job.IsHeld, c.Options.Held)
+		return skip(job.IsHeld, job.Text(c.Options.Held))
 	}
 	return Decision{}
 }
@@ -31,7 +31,7 @@ func (c *check) held() Decision {
 // userMayRun checks whether anything can run as the user of the job. Not even --force passes it.
 func (c *check) userMayRun() Decision {
 	if b, barred := c.Barred[c.User]; barred {
-		return skip(b.Reason, b.Detail)
+		return skip(b.Reason, job.Text(b.Detail))
 	}
 	return Decision{}
 }
@@ -43,9 +43,9 @@ func (c *check) paused() Decision {
 	case !ok:
 		return Decision{}
 	case !h.Skips && h.Covers(c.Now):
-		return skip(job.IsPaused, h.Words())
+		return skip(job.IsPaused, h.Detail())
 	case c.who&(manual|backfill|attempt) == 0 && c.CameDueIn(&h, c.Due):
-		return skip(job.IsPaused, h.Words())
+		return skip(job.IsPaused, h.Detail())
 	}
 	return Decision{}
 }

@@ -79,9 +79,9 @@ func (c *check) hours() Decision {
 	case against == "":
 		return Decision{}
 	case c.who&manual != 0:
-		return Decision{Do: job.DecideSkip, Reason: job.OutsideHours, Detail: against, Until: opens}
+		return Decision{Do: job.DecideSkip, Reason: job.OutsideHours, Detail: job.Text(against), Until: opens}
 	case opens.IsZero() || !c.Options.WaitOutside && c.Options.Period == nil && c.Backfill == 0:
-		return skip(job.OutsideHours, against)
+		return skip(job.OutsideHours, job.Text(against))
 	}
 	if c.who&(backfill|attempt) == 0 { // occurrences that wait for the same time are one run
 		for _, x := range c.runs {
@@ -170,11 +170,11 @@ func (c *check) backoff() Decision {
 	b := c.Before
 	switch {
 	case b != nil && b.WasPreempted():
-		return Decision{Do: job.DecideHold, On: job.WaitsOnSlot, Detail: job.DetailAfterPreemption(b.Result())}
+		return Decision{Do: job.DecideHold, On: job.WaitsOnSlot, Detail: job.DetailAfterPreemption(&b.Run)}
 	case b != nil && b.Reruns():
-		return c.retryAfter(0, job.DetailAfterResult(b.Result()))
+		return c.retryAfter(0, job.DetailAfterResult(&b.Run))
 	case b != nil:
-		return c.retryAfter(live.Backoff(c.Options, b.Invocation, b.Attempt-b.Lost), job.DetailAfterResult(b.Result()))
+		return c.retryAfter(live.Backoff(c.Options, b.Invocation, b.Attempt-b.Lost), job.DetailAfterResult(&b.Run))
 	case c.IsHandedOver():
 		x := c.Permit.Orphan
 		return c.retryAfter(live.Backoff(c.Options, job.Invocation(c.ID, c.Due, 0, 0), max(x.Attempt, 1)-x.Lost), c.Detail)
@@ -182,7 +182,7 @@ func (c *check) backoff() Decision {
 	return Decision{}
 }
 
-func (c *check) retryAfter(wait time.Duration, detail string) Decision {
+func (c *check) retryAfter(wait time.Duration, detail job.Detail) Decision {
 	return Decision{Do: job.DecideHold, On: job.WaitsOnRetry, Until: c.Now.Add(wait), Detail: detail}
 }
 

@@ -35,8 +35,8 @@ func (w *Parents) Update(i int, now job.Parent) {
 const mostNamed = 5
 
 // Missing lists the parents that have not ended.
-func (w *Parents) Missing() string {
-	return w.list(func(p job.Parent) string {
+func (w *Parents) Missing() job.Detail {
+	return w.list(func(p job.Parent) job.Detail {
 		if p.Verdict != "" {
 			return ""
 		}
@@ -45,43 +45,43 @@ func (w *Parents) Missing() string {
 }
 
 // All lists the parents.
-func (w *Parents) All() string {
-	return w.list(func(p job.Parent) string { return string(p.Job) })
+func (w *Parents) All() job.Detail {
+	return w.list(func(p job.Parent) job.Detail { return job.Text(string(p.Job)) })
 }
 
 // Ends describes how the parents ended.
-func (w *Parents) Ends() string {
-	return w.list(func(p job.Parent) string {
+func (w *Parents) Ends() job.Detail {
+	return w.list(func(p job.Parent) job.Detail {
 		if p.Verdict == "" {
 			return ""
 		}
-		return p.Words()
+		return p.Detail()
 	})
 }
 
-// list joins what say returns for each parent. It skips empty texts and stops after
+// list joins what say returns for each parent. It skips empty details and stops after
 // mostNamed parents.
-func (w *Parents) list(say func(job.Parent) string) string {
-	var words []string
+func (w *Parents) list(say func(job.Parent) job.Detail) job.Detail {
+	var names []job.Detail
 	for _, p := range w.Known {
-		word := say(p)
+		name := say(p)
 		switch {
-		case word == "":
-		case len(words) == mostNamed:
-			return job.JoinNamesAndOthers(words)
+		case name == "":
+		case len(names) == mostNamed:
+			return job.JoinNamesAndOthers(names)
 		default:
-			words = append(words, word)
+			names = append(names, name)
 		}
 	}
-	return job.JoinNames(words)
+	return job.JoinNames(names)
 }
 
 // FailedParent describes a parent that failed, or else how all parents ended.
-func (w *Parents) FailedParent(join option.Join, c Chance) string {
+func (w *Parents) FailedParent(join option.Join, c Chance) job.Detail {
 	byEdge := join == option.JoinAll || join == option.JoinAny
 	for i, p := range w.Known {
 		if c == Failed && p.Verdict.Bad() && !(byEdge && w.Edges[i].Outcomes&OutcomesOf(p.Verdict) != 0) {
-			return p.Words()
+			return p.Detail()
 		}
 	}
 	return w.Ends()

@@ -11,7 +11,7 @@ import (
 
 // TooMany returns which runs already reach max-instances=, or "". With other values of
 // overlap=, a job has at most one run anyway.
-func TooMany(o *option.Options, live []*Run) string {
+func TooMany(o *option.Options, live []*Run) job.Detail {
 	if o.MaxInstances == 0 || len(live) < o.MaxInstances || o.Overlap != option.OverlapAllow {
 		return ""
 	}
@@ -85,7 +85,7 @@ func (c Unstarted) Remove(r *Run) {
 // Flood returns why a user must have no further runs without a process, or "". queueMax is
 // the user's limit of runs that wait for a slot; of the live runs of the same job, there
 // are ofJob.
-func (c Unstarted) Flood(user string, queueMax, ofJob int) string {
+func (c Unstarted) Flood(user string, queueMax, ofJob int) job.Detail {
 	if many := c[user]; many >= max(MostUnstarted, queueMax) {
 		return job.DetailUnstartedRuns(many, user, ofJob)
 	}

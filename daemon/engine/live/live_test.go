@@ -229,7 +229,7 @@ func TestNextQueued(t *testing.T) {
 func TestTooMany(t *testing.T) {
 	o := optionsOf(t, "max-instances=2")
 	for n, want := range []string{"", "", "2 of 2: run 1, 2", "3 of 2: run 1, 2, 3", "4 of 2: run 1, 2, 3, 1 more"} {
-		if got := TooMany(o, runsOf(strings.Fields("a b c d")[:n]...)); got != want {
+		if got := TooMany(o, runsOf(strings.Fields("a b c d")[:n]...)).Words(); got != want {
 			t.Errorf("%d runs: got %q, want %q", n, got, want)
 		}
 	}
@@ -256,7 +256,7 @@ func TestUnstarted(t *testing.T) {
 	}
 	c["ann"] = MostUnstarted
 	const many = "10000 of ann, counting waiting runs, the jobs in their after=, and each KiB of their variables; 1 are of this job"
-	if c.Flood("ann", 10, 1) != many || c.Flood("ann", MostUnstarted+1, 1) != "" || c.Flood("bob", 10, 1) != "" {
+	if c.Flood("ann", 10, 1).Words() != many || c.Flood("ann", MostUnstarted+1, 1) != "" || c.Flood("bob", 10, 1) != "" {
 		t.Error("a user may have 10,000 runs without a process, or queue-max, if that is more")
 	}
 }

@@ -22,7 +22,7 @@ type Run struct {
 	StopReason   job.Reason      // why it is being stopped, or ""
 	Gate         Gate            // the gate that it has reached
 	Cause        job.Reason      // why it starts, once it has passed them all
-	CauseDetail  string          // details of cause: numbers and names
+	CauseDetail  job.Detail      // of Cause
 	Measuring    bool            // its conditions are being measured
 	Unmet        string          // the options of the conditions that did not hold when it last began to wait for others
 	Await        *join.Parents   // state of the parents that it waits for; nil: it does not wait for any

@@ -8,7 +8,7 @@ import (
 
 // Describe describes what the run of a claim waits for, and which runs are in the way.
 // Users other than root do not see the names of other users' jobs.
-func (q *Queue) Describe(c *Claim, now time.Duration) string {
+func (q *Queue) Describe(c *Claim, now time.Duration) job.Detail {
 	u := q.users[c.User]
 	switch x := c.pool; {
 	case !q.hasSlot():
@@ -27,9 +27,9 @@ func (q *Queue) Describe(c *Claim, now time.Duration) string {
 }
 
 // holdersOf lists the runs that hold slots, as far as a user may see them.
-func holdersOf(holders []*Claim, user string) string {
+func holdersOf(holders []*Claim, user string) job.Detail {
 	const few = 3
-	var runs []string
+	var runs []job.Detail
 	for _, h := range holders {
 		if len(runs) < few && (h.User == user || user == "root") {
 			runs = append(runs, job.DetailRun(h.Run, h.Job))

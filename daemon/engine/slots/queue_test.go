@@ -160,7 +160,7 @@ func TestDescribe(t *testing.T) {
 		if strings.Contains(tc.waits, "api") && q.Next(now) != nil {
 			t.Fatal("a start beyond the rate")
 		}
-		if got := q.Describe(c, now); got != tc.want {
+		if got := q.Describe(c, now).Words(); got != tc.want {
 			t.Errorf("%s after %v: got %q, want %q", tc.waits, tc.running, got, tc.want)
 		}
 	}

@@ -148,7 +148,7 @@ func (s *Actor) Pause(ctx context.Context, c *call.Call) error {
 	if !r.From.IsZero() && !timetable.InRange(r.From) {
 		return call.BadRequest("cannot pause: the pause would begin after the year "+strconv.Itoa(timetable.LastYear), "leave the beginning out to pause now")
 	}
-	hold := job.Hold{From: r.From.UTC(), Until: r.Until.UTC(), By: c.Peer.String(), Reason: r.Reason, Skips: r.Next > 0}
+	hold := job.Hold{From: r.From.UTC(), Until: r.Until.UTC(), By: c.Peer.String(), Reason: job.Text(r.Reason), Skips: r.Next > 0}
 	verb := "pause"
 	if hold.Skips {
 		verb = "skip"

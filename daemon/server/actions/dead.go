@@ -211,7 +211,7 @@ func (s *Actor) deadLettersOf(ctx context.Context, c *call.Call, jobs []job.ID, 
 }
 
 func apiDeadLetter(l store.DeadLetter) api.DeadLetter {
-	return api.DeadLetter{Run: l.Run, Since: l.At, Why: l.Why}
+	return api.DeadLetter{Run: l.Run, Since: l.At, Why: l.Why.Words()}
 }
 
 func noDeadLetter(verb, what string) *api.Error {

@@ -46,7 +46,7 @@ func note(c *call.Call, e event.Event, a effect.Answer) {
 		if e.Hold.Skips {
 			what = "skip"
 		}
-		ofJob(what, e.Job, e.Hold.Reason, pauseText(c, e.Job), holdText(&e.Hold))
+		ofJob(what, e.Job, e.Hold.Reason.Words(), pauseText(c, e.Job), holdText(&e.Hold))
 	case event.Resume:
 		ofJob("resume", e.Job, "", pauseText(c, e.Job), "not paused")
 	case event.Ack:
@@ -73,7 +73,7 @@ func stopText(s *job.Stop) string {
 	if s == nil {
 		return "stopped"
 	}
-	return "stopped " + s.Words()
+	return "stopped " + s.Detail().Words()
 }
 
 // pauseText describes the pause of a job at the beginning of the request.

@@ -118,7 +118,7 @@ func (s *Reader) skips(ctx context.Context, c *call.Call, f store.Filter) ([]job
 func skipOf(r job.Run) job.Record {
 	skip := job.Record{Kind: job.Dropped, At: r.Decided, Job: r.Job, Due: r.Due, Era: r.Era, Reason: r.Reason, User: r.User, Run: &r}
 	if r.State == job.RunEnded {
-		skip.Kind, skip.At, skip.Reason, skip.Detail = job.Ended, r.Ended, "", r.Ending()
+		skip.Kind, skip.At, skip.Reason, skip.Detail = job.Ended, r.Ended, "", job.Text(r.Ending())
 	}
 	return skip
 }

@@ -234,7 +234,7 @@ func (s *Attention) why(c Condition, live []job.Run) string {
 	case s.Held != "":
 		return s.Held
 	case s.Hold != nil:
-		return "paused " + s.Hold.Words()
+		return "paused " + s.Hold.Detail().Words()
 	}
 	return ""
 }

@@ -122,8 +122,8 @@ func (s *Searcher) addDoubles(ctx context.Context, runs []job.Run) error {
 		due int64
 	}
 	places := map[occurrence]string{}
-	err := s.store.Doubles(ctx, oldest.Decided, func(id job.ID, due time.Time, where string) {
-		places[occurrence{id, due.UnixNano()}] = where
+	err := s.store.Doubles(ctx, oldest.Decided, func(id job.ID, due time.Time, where job.Detail) {
+		places[occurrence{id, due.UnixNano()}] = where.Words()
 	})
 	if len(places) == 0 {
 		return err

@@ -22,7 +22,7 @@ import (
 type Store interface {
 	Run(ctx context.Context, id job.RunID) (job.Run, bool, error)
 	Runs(ctx context.Context, f store.Filter) ([]job.Run, error)
-	Doubles(ctx context.Context, since time.Time, f func(id job.ID, due time.Time, where string)) error
+	Doubles(ctx context.Context, since time.Time, f func(id job.ID, due time.Time, where job.Detail)) error
 	DecisionAt(ctx context.Context, id job.ID, due time.Time) (job.Record, bool, error)
 	Decisions(ctx context.Context, id job.ID, from, to time.Time, limit int) ([]job.Record, error)
 	Skips(ctx context.Context, jobs []job.ID, from, to time.Time, n int, f func(job.Record)) error

@@ -378,7 +378,7 @@ func (w *World) Records(_ context.Context, from, to time.Time, limit int) ([]job
 }
 
 // Doubles does what store.Store.Doubles does.
-func (w *World) Doubles(_ context.Context, since time.Time, f func(id job.ID, due time.Time, where string)) error {
+func (w *World) Doubles(_ context.Context, since time.Time, f func(id job.ID, due time.Time, where job.Detail)) error {
 	for _, r := range w.Facts() {
 		if r.Kind == job.Doubled && !r.At.Before(since) && !r.Due.IsZero() {
 			f(r.Job, r.Due, r.Detail)
@@ -463,8 +463,8 @@ func (w *World) Emissions(_ context.Context, user string) ([]job.Emission, error
 	emitted := map[event]job.Emission{}
 	for _, r := range w.Facts() {
 		if r.Kind == job.Emitted && (user == "" || user == r.User) {
-			e := event{r.User, r.Detail}
-			emitted[e] = job.Emission{User: r.User, Name: r.Detail, Times: emitted[e].Times + 1, Last: r.At}
+			e := event{r.User, r.Detail.Words()}
+			emitted[e] = job.Emission{User: r.User, Name: e.name, Times: emitted[e].Times + 1, Last: r.At}
 		}
 	}
 	all := slices.AppendSeq([]job.Emission{}, maps.Values(emitted))

@@ -469,7 +469,7 @@ var queries = map[string]func(a *answers){
 	},
 	"Doubles": func(a *answers) {
 		for _, p := range a.periods {
-			if err := a.Doubles(a.ctx, p[0], func(id job.ID, due time.Time, where string) { a.add(id, due, where) }); err != nil {
+			if err := a.Doubles(a.ctx, p[0], func(id job.ID, due time.Time, where job.Detail) { a.add(id, due, where) }); err != nil {
 				a.add(err)
 			}
 		}

@@ -134,7 +134,7 @@ func (ev *evidence) crossFact(step job.Step) string {
 	case step == job.StepDaemon && !(ev.up != nil && ev.decided && !ev.late()):
 		return ev.daemonFact()
 	case step == job.StepClock:
-		return ev.stepped.Detail + " at " + ev.stamp(ev.stepped.At)
+		return ev.stepped.Detail.Words() + " at " + ev.stamp(ev.stepped.At)
 	case step == job.StepParents && ev.run != nil && len(ev.run.Parents) > 0:
 		return display.Clause(ev.reason().Sentence()) + ": " + ev.parentWords(ev.run.Parents)
 	case step == job.StepGate && ev.run != nil && ev.run.Outcome.Kind == job.NotStarted:
@@ -148,9 +148,9 @@ func (ev *evidence) because() string {
 	fact := display.Clause(ev.reason().Sentence())
 	switch {
 	case ev.run != nil && ev.run.Detail != "":
-		fact += ": " + display.Clause(ev.run.Detail)
+		fact += ": " + display.Clause(ev.run.Detail.Words())
 	case ev.record.Detail != "" && ev.reason() == ev.record.Reason:
-		fact += ": " + display.Clause(ev.record.Detail)
+		fact += ": " + display.Clause(ev.record.Detail.Words())
 	}
 	if late := ev.record.At.Sub(ev.at); ev.run == nil && ev.reason() == job.OutsideHours && late > ev.entry.Options().Grace {
 		fact += fmt.Sprintf("; it was noticed only at %s, %s", ev.stamp(ev.record.At), lateness(late))
@@ -190,7 +190,7 @@ func (ev *evidence) notInForce() string {
 		fact += " until " + ev.stamp(ev.hold.Until)
 	}
 	if ev.hold.Reason != "" {
-		fact += ": " + ev.hold.Reason
+		fact += ": " + ev.hold.Reason.Words()
 	}
 	return fact
 }
@@ -242,7 +242,7 @@ func (ev *evidence) clockFact() string {
 	case ev.at.After(ev.now):
 		return fact
 	case ev.stepped != nil:
-		return fact + "; " + ev.stepped.Detail
+		return fact + "; " + ev.stepped.Detail.Words()
 	}
 	return fact + "; the clock was not changed"
 }

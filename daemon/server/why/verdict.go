@@ -149,7 +149,7 @@ func (ev *evidence) facts(cross job.Step, again int) []string {
 		facts = append(facts, ev.acknowledged())
 	}
 	if r := ev.run; r != nil && r.Stop != nil {
-		facts = append(facts, "a stop was requested at "+ev.stamp(r.Stop.At)+" "+r.Stop.Words())
+		facts = append(facts, "a stop was requested at "+ev.stamp(r.Stop.At)+" "+r.Stop.Detail().Words())
 	}
 	if r := ev.run; r != nil && len(r.Env) > 0 {
 		facts = append(facts, "for this run "+cmp.Or(r.By, "the event")+" set "+strings.Join(r.Env, " "))
