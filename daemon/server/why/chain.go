@@ -148,14 +148,19 @@ func (ev *evidence) because() string {
 	fact := display.Clause(ev.reason().Sentence())
 	switch {
 	case ev.run != nil && ev.run.Detail != "":
-		fact += ": " + display.Clause(ev.run.Detail.Words())
+		fact += ": " + ev.clause(ev.run.Detail)
 	case ev.record.Detail != "" && ev.reason() == ev.record.Reason:
-		fact += ": " + display.Clause(ev.record.Detail.Words())
+		fact += ": " + ev.clause(ev.record.Detail)
 	}
 	if late := ev.record.At.Sub(ev.at); ev.run == nil && ev.reason() == job.OutsideHours && late > ev.entry.Options().Grace {
 		fact += fmt.Sprintf("; it was noticed only at %s, %s", ev.stamp(ev.record.At), lateness(late))
 	}
 	return fact
+}
+
+// clause writes a detail in the zone of the entry.
+func (ev *evidence) clause(d job.Detail) string {
+	return display.Clause(d.WordsIn(ev.entry.Zone().Location()))
 }
 
 func (ev *evidence) late() bool {
