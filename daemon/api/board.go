@@ -90,6 +90,13 @@ func NewRow(s *job.Status) Row {
 	return r
 }
 
+// sharedTexts returns the texts that are often the same in many rows.
+func (r *Row) sharedTexts() [11]*string {
+	return [...]*string{
+		&r.User, &r.Crontab, &r.Schedule, &r.Zone, &r.Labels, &r.Contact, (*string)(&r.State), &r.Node, &r.Elsewhere, &r.Ending, &r.Why,
+	}
+}
+
 // FollowsEnd reports whether the next occurrence is due after the end of a live run, by delay=.
 func (r *Row) FollowsEnd() bool {
 	return r.Next.IsZero() && r.Live > 0 && strings.HasPrefix(r.Schedule, "delay=")

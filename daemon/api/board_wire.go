@@ -32,13 +32,19 @@ func (e BoardEncoder) Encode(u *BoardUpdate) error { return e.gob.Encode(boardIt
 func (e BoardEncoder) EncodeError(err *Error) error { return e.gob.Encode(boardItem{Error: err}) }
 
 // boardDecoder reads a board.
-type boardDecoder struct{ gob *gob.Decoder }
+type boardDecoder struct {
+	gob   *gob.Decoder
+	texts map[string]string // of the rows before, so that rows with the same texts share their memory
+}
+
+// mostTexts limits the texts that a boardDecoder keeps.
+const mostTexts = 1 << 16
 
 func newBoardDecoder(from io.Reader, contentType string) (boardDecoder, error) {
 	if contentType != boardType {
 		return boardDecoder{}, fmt.Errorf("read board: the daemon has another version: it sends %q, not %q", contentType, boardType)
 	}
-	return boardDecoder{gob.NewDecoder(from)}, nil
+	return boardDecoder{gob.NewDecoder(from), map[string]string{}}, nil
 }
 
 // next is the next update; io.EOF is the end of the stream.
@@ -54,5 +60,23 @@ func (d boardDecoder) next() (BoardUpdate, error) {
 	case item.Update == nil:
 		return BoardUpdate{}, errors.New("read board: an item is empty")
 	}
+	for i := range item.Update.Rows {
+		d.share(&item.Update.Rows[i])
+	}
 	return *item.Update, nil
+}
+
+// share replaces texts of a row by equal ones of earlier rows.
+func (d boardDecoder) share(r *Row) {
+	if len(d.texts) > mostTexts {
+		clear(d.texts)
+	}
+	for _, text := range r.sharedTexts() {
+		known, ok := d.texts[*text]
+		if !ok {
+			known = *text
+			d.texts[known] = known
+		}
+		*text = known
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -82,6 +83,35 @@ func TestBoardComesAsItWasSent(t *testing.T) {
 	}
 	if _, err := d.next(); err != io.EOF {
 		t.Errorf("after the last update: %v, want io.EOF", err)
+	}
+}
+
+// 100,000 rows take little memory only if equal texts in them are stored once.
+func TestRowsShareTheMemoryOfEqualTexts(t *testing.T) {
+	row := func(id job.ID) Row { return Row{Job: id, Crontab: "/etc/cron.d/etl", State: job.StateFailing} }
+	d, err := newBoardDecoder(encode(t, []BoardUpdate{{Rows: []Row{row("a"), row("b")}}, {Rows: []Row{row("c")}}}), boardType)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := d.next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := d.next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := first.Rows[0]
+	for _, r := range []Row{first.Rows[1], second.Rows[0]} {
+		if unsafe.StringData(r.Crontab) != unsafe.StringData(a.Crontab) || unsafe.StringData(string(r.State)) != unsafe.StringData(string(a.State)) {
+			t.Errorf("row %s has its own copy of a text", r.Job)
+		}
+	}
+	for i := range 2*mostTexts + 1 {
+		d.share(&Row{Why: fmt.Sprint(i)})
+	}
+	if len(d.texts) > mostTexts+len(a.sharedTexts()) {
+		t.Errorf("%d texts are kept, want about %d at most", len(d.texts), mostTexts)
 	}
 }
 

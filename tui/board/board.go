@@ -1,270 +1,152 @@
 // Package board owns the dashboard's copy of the daemon's jobs, and the lists of them by filter and
 // order. It has no goroutines and reads no clock.
-//
-// Texts that many jobs share are stored once, so that a hundred thousand jobs take little memory.
 package board
 
 import (
 	"cmp"
 	"iter"
 	"maps"
-	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// Slot is a job's place on the board. It stays the job's own until the job is
-// gone; then another may get it.
-type Slot int32
-
 // Board is the jobs that the account sees.
 type Board struct {
-	cells []cell // by slot
-	words words
-
-	slots    map[job.ID]Slot
-	free     []Slot
+	lines    map[job.ID]*line
+	byName   []*line // in order of name, except fresh; some may be gone
+	fresh    []*line // jobs that are not in byName yet
 	counts   [len(job.States)]int
-	byName   []Slot           // in order of name, except fresh; some may be deleted
-	fresh    []Slot           // jobs that are not in byName yet
-	expected int              // number of jobs according to the daemon; it may be wrong
-	stream   uint8            // which of the daemon's streams this is; it begins again after 255
-	streams  map[string]uint8 // the same by host, on a board of several hosts
+	paused   int                        // jobs that are paused
+	filled   map[string]int             // jobs with a text, by field of optional columns
+	unseen   map[string]map[job.ID]bool // jobs that a stream that began has not contained yet, by host on a board of several
+	merged   bool                       // the board is one of several hosts
 	complete bool
 	version  uint64
-	texts    uint64         // changes with texts that a search tests
-	paused   int            // jobs that are paused
-	filled   map[string]int // jobs with a text, by field of optional columns
-
-	keys  []uint64 // memory for sorting, by slot
-	spare []Slot   // likewise
+	texts    uint64 // changes with texts that a search tests
 }
 
-// cell is a row.
-type cell struct {
-	texts string // the text, which is the name, a line feed and the command; behind it in lower case, if that differs
-
-	next, began, last, until int64 // instants are Unix nanoseconds; never for none
-	took, run                int64
-
-	size, name         int32 // lengths of the text and of the name
-	line, streak, live int32
-
-	words [textCount]word
-
-	state             uint8 // index in job.States; gone if the slot is free
-	seen              uint8 // stream that last contained it
-	protected, paused bool
-	acked, fixed      bool
-	unsorted          bool // it is in fresh
+// line is a job in lists. It remains while its row changes.
+type line struct {
+	row  *api.Row // never changed, only replaced: a reader may keep it
+	text string   // what a filter without a field tests: join in lower case; empty: the job is gone
 }
 
-// setText stores a name and a command, in one piece of memory.
-func (c *cell) setText(name job.ID, command string) {
-	text := string(name) + "\n" + command
-	c.texts, c.size, c.name = text, int32(len(text)), int32(len(name))
-	if lower := strings.ToLower(text); lower != text {
-		c.texts += lower
-	}
-}
-
-// text returns the name, a line feed and the command, and lower the same in lower case.
-func (c *cell) text() string { return c.texts[:c.size] }
-func (c *cell) lower() string {
-	if len(c.texts) > int(c.size) {
-		return c.texts[c.size:]
-	}
-	return c.texts
-}
-
-// sharedText is a text of a row that is often the same in many rows.
-type sharedText int
-
-// The shared texts.
-const (
-	textUser sharedText = iota
-	textCrontab
-	textSchedule
-	textZone
-	textLabels
-	textContact
-	textEnding
-	textWhy
-	textNode
-	textElsewhere
-
-	textCount
-)
-
-// textsOf returns the places of the shared texts in a row.
-func textsOf(r *api.Row) [textCount]*string {
-	return [textCount]*string{
-		textUser: &r.User, textCrontab: &r.Crontab, textSchedule: &r.Schedule, textZone: &r.Zone, textLabels: &r.Labels,
-		textContact: &r.Contact, textEnding: &r.Ending, textWhy: &r.Why, textNode: &r.Node, textElsewhere: &r.Elsewhere,
-	}
-}
-
-// sharedFields are the fields of a filter that contain a shared text.
-var sharedFields = map[string]sharedText{
-	"user": textUser, "file": textCrontab, "schedule": textSchedule, "zone": textZone, "label": textLabels, "owner": textContact,
-	"why": textWhy, "host": textNode,
+// fields are the texts of a row that a filter can name, in addition to the name.
+var fields = map[string]func(r *api.Row) string{
+	"command":  func(r *api.Row) string { return r.Command },
+	"user":     func(r *api.Row) string { return r.User },
+	"file":     func(r *api.Row) string { return r.Crontab },
+	"schedule": func(r *api.Row) string { return r.Schedule },
+	"zone":     func(r *api.Row) string { return r.Zone },
+	"label":    func(r *api.Row) string { return r.Labels },
+	"owner":    func(r *api.Row) string { return r.Contact },
+	"why":      func(r *api.Row) string { return r.Why },
+	"host":     func(r *api.Row) string { return r.Node },
 }
 
 // optionalFields are the fields that are shown only if a job has a text there.
-var optionalFields = []string{"host", "label", "owner"}
-
-const (
-	gone  = math.MaxUint8
-	never = int64(math.MinInt64)
-)
+var optionalFields = []struct {
+	name string
+	text func(r *api.Row) string
+}{{"host", fields["host"]}, {"label", fields["label"]}, {"owner", fields["owner"]}}
 
 // New makes an empty board.
 func New() *Board {
-	return &Board{slots: map[job.ID]Slot{}, words: newWords(), filled: map[string]int{}}
+	return &Board{lines: map[job.ID]*line{}, filled: map[string]int{}, unseen: map[string]map[job.ID]bool{}}
 }
 
-// Apply takes in what the daemon sent. It keeps nothing of the update's memory.
+// Apply takes in what the daemon sent. It does not change the update.
 func (b *Board) Apply(u api.BoardUpdate) {
-	if u.Begin {
-		b.stream++
-	}
-	b.makeRoom()
-	b.apply(u)
-	if u.Head != nil {
-		b.expected = min(u.Head.Jobs, mostExpected)
-	}
-	if u.Complete {
-		b.sweep(func(*cell) bool { return true })
-		b.complete = true
-	}
-	b.tidy()
+	b.apply("", u)
+	b.complete = b.complete || u.Complete
 }
 
-// apply takes in rows, and jobs that are gone.
-func (b *Board) apply(u api.BoardUpdate) {
+// apply takes in rows, and jobs that are gone. At the end of a stream, it removes the jobs that the
+// stream did not contain: they are no more, or are no longer to be seen.
+func (b *Board) apply(host string, u api.BoardUpdate) {
+	if u.Begin {
+		b.begin(host)
+	}
 	b.version++
-	for i := range u.Rows {
-		b.put(&u.Rows[i])
+	for _, row := range u.Rows {
+		b.put(host, row)
 	}
 	for _, id := range u.Gone {
-		b.remove(id)
+		b.remove(b.idOn(host, id))
+	}
+	if u.Complete {
+		for id := range b.unseen[host] {
+			b.remove(id)
+		}
+		delete(b.unseen, host)
 	}
 }
 
-// mostExpected is for how many jobs room is made before they have come.
-const mostExpected = 1 << 17
-
-// makeRoom reserves memory for the jobs to come: slices that grow as they arrive cost more than all
-// other work.
-func (b *Board) makeRoom() {
-	if b.complete || cap(b.cells) >= b.expected {
-		return
-	}
-	b.cells = slices.Grow(b.cells, b.expected-len(b.cells))
-	slots := make(map[job.ID]Slot, b.expected)
-	maps.Copy(slots, b.slots)
-	b.slots = slots
-}
-
-// sweep removes the jobs of some that a stream before this one has named last: they are
-// no more, or are no longer to be seen.
-func (b *Board) sweep(some func(c *cell) bool) {
-	for _, slot := range b.slots {
-		if c := &b.cells[slot]; c.seen != b.stream && some(c) {
-			b.remove(b.nameOf(slot))
+func (b *Board) begin(host string) {
+	b.unseen[host] = map[job.ID]bool{}
+	for id, l := range b.lines {
+		if !b.merged || l.row.Node == host {
+			b.unseen[host][id] = true
 		}
 	}
 }
 
-func (b *Board) put(row *api.Row) {
-	slot, known := b.slots[row.Job]
-	if known {
-		b.count(slot, -1)
+func (b *Board) put(host string, row api.Row) {
+	if row.Job = b.idOn(host, row.Job); b.merged {
+		row.Node = host
+	}
+	l := b.lines[row.Job]
+	if l == nil {
+		l = &line{}
+		b.fresh = append(b.fresh, l)
 	} else {
-		slot = b.enter()
+		b.count(l.row, -1)
 	}
-	if !known || b.commandOf(slot) != row.Command {
-		c := &b.cells[slot]
-		c.setText(row.Job, row.Command)
-		b.slots[b.nameOf(slot)] = slot
+	text := join(&row)
+	if l.row == nil || text != join(l.row) {
 		b.texts++
 	}
-	shared := b.cells[slot].shared()
-	if b.set(slot, row); b.cells[slot].shared() != shared {
-		b.texts++
-	}
-	b.count(slot, 1)
+	l.row, l.text = &row, strings.ToLower(text)
+	name := len(row.Job) // parts of the text, which need no memory of their own
+	row.Job, row.Command = job.ID(text[:name]), text[name+1:][:len(row.Command)]
+	b.lines[row.Job] = l
+	delete(b.unseen[host], row.Job)
+	b.count(&row, 1)
+}
+
+// join returns the texts of a row that a filter without a field tests, each on a line.
+func join(r *api.Row) string {
+	return strings.Join([]string{string(r.Job), r.Command, r.Schedule, r.User, r.Crontab, r.Labels}, "\n")
 }
 
 // count counts a job in or out.
-func (b *Board) count(slot Slot, by int) {
-	b.counts[b.cells[slot].state] += by
+func (b *Board) count(r *api.Row, by int) {
+	b.counts[r.State.Severity()] += by
 	for _, field := range optionalFields {
-		if b.cells[slot].words[sharedFields[field]] != noWord {
-			b.filled[field] += by
+		if field.text(r) != "" {
+			b.filled[field.name] += by
 		}
 	}
-	if b.cells[slot].paused {
+	if r.Paused {
 		b.paused += by
 	}
 }
 
-// enter assigns a slot to a new job.
-func (b *Board) enter() Slot {
-	slot := Slot(len(b.cells))
-	if n := len(b.free); n > 0 {
-		slot, b.free = b.free[n-1], b.free[:n-1]
-	} else {
-		b.cells = append(b.cells, cell{state: gone})
-	}
-	b.fresh = append(b.fresh, slot)
-	b.cells[slot].unsorted = true
-	return slot
-}
-
-func (b *Board) set(slot Slot, row *api.Row) {
-	c := &b.cells[slot]
-	c.state, c.seen = uint8(row.State.Severity()), b.stream
-	c.protected, c.paused, c.acked, c.fixed = row.Protected, row.Paused, row.Acked, row.Fixed
-	for i, text := range textsOf(row) {
-		c.words[i] = b.words.of(*text)
-	}
-	c.line, c.streak, c.live = int32(row.Line), int32(row.Streak), int32(row.Live)
-	c.next, c.began, c.last, c.until = nanos(row.Next), nanos(row.Began), nanos(row.Last), nanos(row.HeldUntil)
-	c.took, c.run = int64(row.Took), int64(row.LastRun)
-}
-
-func nanos(t time.Time) int64 {
-	if t.IsZero() {
-		return never
-	}
-	return t.UnixNano()
-}
-
-func instant(n int64) time.Time {
-	if n == never {
-		return time.Time{}
-	}
-	return time.Unix(0, n).UTC()
-}
-
 func (b *Board) remove(id job.ID) {
-	slot, ok := b.Find(id)
-	if !ok {
+	l := b.lines[id]
+	if l == nil {
 		return
 	}
-	b.count(slot, -1)
-	delete(b.slots, id)
-	b.cells[slot] = cell{state: gone, unsorted: b.cells[slot].unsorted}
-	b.free = append(b.free, slot)
+	b.count(l.row, -1)
+	l.text = ""
+	delete(b.lines, id)
 }
 
 // Len returns the number of jobs.
-func (b *Board) Len() int { return len(b.slots) }
+func (b *Board) Len() int { return len(b.lines) }
 
 // Count returns the number of jobs in a state. All jobs that are paused count as such, also those in a
 // worse state.
@@ -284,108 +166,47 @@ func (b *Board) Complete() bool { return b.complete }
 // Version changes with what is on the board.
 func (b *Board) Version() uint64 { return b.version }
 
-// Row is all that is known of a job.
-func (b *Board) Row(s Slot) api.Row {
-	c := &b.cells[s]
-	if c.state == gone {
-		return api.Row{}
-	}
-	row := api.Row{
-		Job: b.nameOf(s), Command: b.commandOf(s), Line: int(c.line),
-		State: job.States[c.state], Protected: c.protected, Paused: c.paused, Acked: c.acked, Fixed: c.fixed,
-		Next: instant(c.next), Began: instant(c.began), Last: instant(c.last), HeldUntil: instant(c.until),
-		Live: int(c.live), LastRun: job.RunID(c.run), Took: time.Duration(c.took), Streak: int(c.streak),
-	}
-	for i, text := range textsOf(&row) {
-		*text = b.words.text(c.words[i])
-	}
-	return row
-}
-
 // Jobs returns all jobs, in no particular order.
-func (b *Board) Jobs() iter.Seq[job.ID] { return maps.Keys(b.slots) }
-
-// Find returns the slot of a job.
-func (b *Board) Find(id job.ID) (Slot, bool) {
-	slot, ok := b.slots[id]
-	return slot, ok
-}
+func (b *Board) Jobs() iter.Seq[job.ID] { return maps.Keys(b.lines) }
 
 // Job returns all that is known of a job by its ID.
 func (b *Board) Job(id job.ID) (api.Row, bool) {
-	slot, ok := b.slots[id]
+	l, ok := b.lines[id]
 	if !ok {
 		return api.Row{}, false
 	}
-	return b.Row(slot), true
+	return *l.row, true
 }
 
 // At is the job of an entry, by its place.
-func (b *Board) At(file string, line int) (api.Row, bool) {
-	for s := range Slot(len(b.cells)) {
-		if c := &b.cells[s]; c.state != gone && c.line == int32(line) && b.words.text(c.words[textCrontab]) == file {
-			return b.Row(s), true
+func (b *Board) At(file string, number int) (api.Row, bool) {
+	for _, l := range b.inOrder() {
+		if l.row.Line == number && l.row.Crontab == file {
+			return *l.row, true
 		}
 	}
 	return api.Row{}, false
 }
 
-func (b *Board) nameOf(s Slot) job.ID {
-	c := &b.cells[s]
-	return job.ID(c.texts[:c.name])
-}
-
-func (b *Board) commandOf(s Slot) string {
-	c := &b.cells[s]
-	return c.text()[c.name+1:]
-}
-
-// tidy rebuilds the words if most of them are no longer in use.
-func (b *Board) tidy() {
-	const some = 1 << 16
-	if b.words.len() < 4*len(b.slots)+some {
-		return
-	}
-	before := b.words
-	b.words = newWords()
-	for s := range b.cells {
-		for i, w := range b.cells[s].words {
-			b.cells[s].words[i] = b.words.of(before.text(w))
-		}
-	}
-}
-
 // inOrder brings byName up to date: what is new is put between what is there.
-func (b *Board) inOrder() []Slot {
-	byName := func(x, y Slot) int { return cmp.Compare(b.nameOf(x), b.nameOf(y)) }
-	left := slices.DeleteFunc(b.byName, func(s Slot) bool { return b.cells[s].state == gone || b.cells[s].unsorted })
-	b.byName = left
-	if len(b.fresh) == 0 {
-		return b.byName
+func (b *Board) inOrder() []*line {
+	byName := func(x, y *line) int { return cmp.Compare(x.row.Job, y.row.Job) }
+	isGone := func(l *line) bool { return l.text == "" }
+	b.byName, b.fresh = slices.DeleteFunc(b.byName, isGone), slices.DeleteFunc(b.fresh, isGone)
+	if len(b.fresh) > 0 {
+		slices.SortFunc(b.fresh, byName)
+		b.byName = append(b.byName, b.fresh...)
+		slices.SortStableFunc(b.byName, byName) // fast, because both parts are in order
+		b.fresh = nil
 	}
-	slices.Sort(b.fresh)
-	fresh := slices.DeleteFunc(slices.Compact(b.fresh), func(s Slot) bool { return b.cells[s].state == gone })
-	for _, s := range fresh {
-		b.cells[s].unsorted = false
-	}
-	slices.SortFunc(fresh, byName)
-	merged := make([]Slot, 0, len(left)+len(fresh))
-	for len(left) > 0 && len(fresh) > 0 {
-		if byName(left[0], fresh[0]) <= 0 {
-			merged, left = append(merged, left[0]), left[1:]
-		} else {
-			merged, fresh = append(merged, fresh[0]), fresh[1:]
-		}
-	}
-	b.byName, b.fresh = append(append(merged, left...), fresh...), b.fresh[:0]
 	return b.byName
 }
 
 // Names returns the names of all jobs in their order, each also in lower case.
 func (b *Board) Names() iter.Seq2[string, string] {
 	return func(yield func(name, lower string) bool) {
-		for _, s := range b.inOrder() {
-			if c := &b.cells[s]; !yield(c.texts[:c.name], c.lowerName()) {
+		for _, l := range b.inOrder() {
+			if !yield(string(l.row.Job), l.lowerName()) {
 				return
 			}
 		}
@@ -393,10 +214,7 @@ func (b *Board) Names() iter.Seq2[string, string] {
 }
 
 // lowerName returns the name in lower case.
-func (c *cell) lowerName() string {
-	lower := c.lower()
-	if len(lower) != int(c.size) { // a letter of a rare alphabet takes more or fewer bytes
-		return strings.ToLower(c.texts[:c.name])
-	}
-	return lower[:c.name]
+func (l *line) lowerName() string {
+	name, _, _ := strings.Cut(l.text, "\n")
+	return name
 }

@@ -4,88 +4,91 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/find"
 )
 
-// matches marks the jobs in one of some states that meet all conditions.
-func (b *Board) matches(terms []term, states []job.State) []bool {
-	found := make([]bool, len(b.cells))
-	wanted, paused := wantedStates(states), slices.Contains(states, job.StatePaused)
-	for s := range found {
-		c := &b.cells[s]
-		found[s] = c.state != gone && (wanted[c.state] || paused && c.paused)
-	}
+// matches appends the jobs in one of some states that meet all conditions, in order of name. If no
+// job contains the text of a condition, jobs with a similar name meet it.
+func (b *Board) matches(to []*line, terms []term, states []job.State) []*line {
 	for i := range terms {
-		t := &terms[i]
-		meets := b.meets(t)
-		for s := range found {
-			found[s] = found[s] && meets[s] != t.not
+		terms[i].similar = false
+	}
+	found, met := b.choose(to, terms, states)
+	again := false
+	for i := range terms {
+		if t := &terms[i]; t.isText() && !t.not && !met[i] {
+			t.similar, again = true, true
 		}
+	}
+	if again {
+		found, _ = b.choose(to, terms, states)
 	}
 	return found
 }
 
-func wantedStates(states []job.State) (wanted [len(job.States)]bool) {
-	for i, s := range job.States {
-		wanted[i] = len(states) == 0 || slices.Contains(states, s)
-	}
-	return wanted
-}
-
-// meets marks the cells that a condition holds for.
-func (b *Board) meets(t *term) []bool {
-	if t.expr != nil {
-		return append(t.meets, make([]bool, len(b.cells)-len(t.meets))...)
-	}
-	test := b.testOf(t)
-	meets, some := make([]bool, len(b.cells)), false
-	for s := range meets {
-		c := &b.cells[s]
-		meets[s] = c.state != gone && test(c)
-		some = some || meets[s]
-	}
-	if t.similar = t.field == "" && !t.not && !some; t.similar {
-		for s := range meets { // nothing contains the text: what is like it?
-			c := &b.cells[s]
-			meets[s] = c.state != gone && find.Resembles(t.text, b.jobName(c))
+// choose is matches without similar names. It also reports which conditions on a text are met by a job.
+func (b *Board) choose(to []*line, terms []term, states []job.State) (found []*line, met []bool) {
+	met = make([]bool, len(terms))
+	for _, l := range b.inOrder() {
+		all := len(states) == 0 || isIn(l.row, states)
+		for i := range terms {
+			if t := &terms[i]; all || t.isText() && !met[i] {
+				meets := b.meets(t, l)
+				all, met[i] = all && meets != t.not, met[i] || meets
+			}
+		}
+		if all {
+			to = append(to, l)
 		}
 	}
-	return meets
+	return to, met
 }
 
-// testOf returns the test of a condition. Texts that jobs share are tested once each.
-func (b *Board) testOf(t *term) func(c *cell) bool {
+// isText reports whether any text of a job can meet the condition.
+func (t *term) isText() bool { return t.field == "" && t.expr == nil }
+
+// isIn reports whether a job is in one of some states. It may be paused and in another state as well.
+func isIn(r *api.Row, states []job.State) bool {
+	return slices.Contains(states, r.State) || r.Paused && slices.Contains(states, job.StatePaused)
+}
+
+// meets reports whether a job meets a condition, apart from a "!".
+func (b *Board) meets(t *term, l *line) bool {
+	switch {
+	case t.expr != nil:
+		return t.found[l]
+	case t.similar:
+		return find.Resembles(t.text, b.jobName(l))
+	}
 	switch t.field {
+	case "":
+		return t.anywhere(l)
 	case "state":
-		wanted, paused := wantedStates(t.states), slices.Contains(t.states, job.StatePaused)
-		return func(c *cell) bool { return wanted[c.state] || paused && c.paused }
+		return isIn(l.row, t.states)
 	case "took":
-		return func(c *cell) bool { return c.took > 0 && t.compares(c.took) }
+		return l.row.Took > 0 && t.compares(int64(l.row.Took))
 	case "fails":
-		return func(c *cell) bool { return t.compares(int64(c.streak)) }
+		return t.compares(int64(l.row.Streak))
 	case "job":
-		return func(c *cell) bool { return strings.Contains(b.jobName(c), t.text) }
-	case "command":
-		return func(c *cell) bool { return strings.Contains(c.lower()[len(c.lowerName()):], t.text) }
+		return strings.Contains(b.jobName(l), t.text)
 	}
-	hold := b.words.holding(t)
-	if text, ok := sharedFields[t.field]; ok {
-		return func(c *cell) bool { return hold[c.words[text]] }
-	}
-	return func(c *cell) bool {
-		shared := c.shared()
-		return slices.ContainsFunc(shared[:], func(w word) bool { return hold[w] }) || strings.Contains(c.lower(), t.text)
-	}
+	return strings.Contains(strings.ToLower(t.textOf(l.row)), t.text)
 }
 
-// inText reports whether a text, which is also given in lower case, meets the condition.
-func (t *term) inText(text, lower string) bool {
-	if t.expr == nil {
-		return strings.Contains(lower, t.text)
+// anywhere reports whether a text of a job meets the condition.
+func (t *term) anywhere(l *line) bool {
+	if t.exact {
+		return t.in(join(l.row))
 	}
-	if !t.exact {
-		text = lower
+	return t.in(l.text)
+}
+
+// in reports whether a text, in lower case unless the condition is exact, meets the condition.
+func (t *term) in(text string) bool {
+	if t.expr == nil {
+		return strings.Contains(text, t.text)
 	}
 	return strings.Contains(text, t.literal) && t.expr.MatchString(text)
 }

@@ -1,7 +1,6 @@
 package board
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/cronring/cronring/daemon/api"
@@ -12,7 +11,7 @@ import (
 // and their node is the host. It is complete from the beginning, because no host waits for another.
 func NewMerged() *Board {
 	b := New()
-	b.streams, b.complete = map[string]uint8{}, true
+	b.merged, b.complete = true, true
 	return b
 }
 
@@ -31,30 +30,20 @@ const hostMark = "@"
 
 // ApplyHost takes in what the daemon of a host sent for a merged board. It does not change the
 // update.
-func (b *Board) ApplyHost(host string, u api.BoardUpdate) {
-	if u.Begin {
-		b.streams[host]++
+func (b *Board) ApplyHost(host string, u api.BoardUpdate) { b.apply(host, u) }
+
+// idOn returns the ID of a host's job on this board.
+func (b *Board) idOn(host string, id job.ID) job.ID {
+	if b.merged {
+		return OnHost(id, host)
 	}
-	b.stream = b.streams[host]
-	u.Rows, u.Gone = slices.Clone(u.Rows), slices.Clone(u.Gone)
-	for i := range u.Rows {
-		r := &u.Rows[i]
-		r.Job, r.Node = OnHost(r.Job, host), host
-	}
-	for i, id := range u.Gone {
-		u.Gone[i] = OnHost(id, host)
-	}
-	b.apply(u)
-	if u.Complete {
-		b.sweep(func(c *cell) bool { return b.words.text(c.words[textNode]) == host })
-	}
-	b.tidy()
+	return id
 }
 
 // jobName returns the name of a job in lower case, on a merged board without its host.
-func (b *Board) jobName(c *cell) string {
-	name := c.lowerName()
-	if b.streams != nil {
+func (b *Board) jobName(l *line) string {
+	name := l.lowerName()
+	if b.merged {
 		id, _ := SplitHost(job.ID(name))
 		return string(id)
 	}

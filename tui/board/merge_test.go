@@ -14,7 +14,7 @@ func listed(b *Board, q Query) []job.ID {
 	var ids []job.ID
 	l := b.List(q)
 	for i := range l.Len() {
-		ids = append(ids, b.Row(l.At(i)).Job)
+		ids = append(ids, l.At(i).Job)
 	}
 	return ids
 }

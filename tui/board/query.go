@@ -12,6 +12,7 @@ import (
 
 	"github.com/cronring/cronring/crontab/diagnostic"
 	"github.com/cronring/cronring/crontab/option"
+	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -21,11 +22,12 @@ type term struct {
 	field   string // empty: any text of the job
 	text    string // that the field contains, in lower case
 	expr    *regexp.Regexp
-	literal string // text that every match of expr contains
-	meets   []bool // jobs that expr matches, by slot; nil: they were not searched yet
-	version uint64 // of the texts that were searched
-	exact   bool   // expr distinguishes upper and lower case
-	similar bool   // no job contains text: those with a similar name were listed
+	literal string                  // text that every match of expr contains
+	textOf  func(r *api.Row) string // of a field in fields
+	found   map[*line]bool          // jobs that expr matches; nil: they were not searched yet
+	version uint64                  // of the texts that were searched
+	exact   bool                    // expr distinguishes upper and lower case
+	similar bool                    // no job contains text: those with a similar name were listed
 	states  []job.State
 	op      string // of a number: <, >, <= or >=
 	number  int64
@@ -33,7 +35,7 @@ type term struct {
 
 // textFields are the fields of a filter that contain a text, numberFields those that are compared.
 var (
-	textFields   = append([]string{"job", "command"}, slices.Sorted(maps.Keys(sharedFields))...)
+	textFields   = append([]string{"job"}, slices.Sorted(maps.Keys(fields))...)
 	numberFields = []string{"took", "fails"}
 )
 
@@ -122,7 +124,7 @@ func (t *term) parse(word string, quoted bool) error {
 	case op == ":" && name == "state":
 		return t.parseStates(value)
 	case op == ":" && slices.Contains(textFields, name):
-		t.field, t.text = name, strings.ToLower(value)
+		t.field, t.text, t.textOf = name, strings.ToLower(value), fields[name]
 	case op != ":" && slices.Contains(numberFields, name):
 		t.field, t.op = name, op
 		return t.parseNumber(value)

@@ -69,7 +69,7 @@ func TestFilterSelects(t *testing.T) {
 		l := b.List(Query{Text: text, Order: ByName})
 		var got []string
 		for i := range l.Len() {
-			got = append(got, string(b.Row(l.At(i)).Job))
+			got = append(got, string(l.At(i).Job))
 		}
 		if got := strings.Join(got, " "); l.Err() != nil || got != want {
 			t.Errorf("%q: got %q, error %v, want %q", text, got, l.Err(), want)
@@ -134,7 +134,7 @@ func FuzzFilter(f *testing.F) {
 				if !term.exact {
 					in = strings.ToLower(in)
 				}
-				if got, want := term.inText(in, in), plain.MatchString(in); got != want {
+				if got, want := term.in(in), plain.MatchString(in); got != want {
 					t.Fatalf("%q in %q: got %t, want %t (literal %q)", text, in, got, want, term.literal)
 				}
 			}

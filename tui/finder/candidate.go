@@ -86,7 +86,7 @@ func (c *Candidate) HelpText() string {
 // add adds the jobs that a word names.
 func (c *Candidate) add(w *screen.World, word string) {
 	before := len(c.Jobs)
-	_, exact := w.Board.Find(job.ID(word))
+	_, exact := w.Board.Job(job.ID(word))
 	switch {
 	case exact:
 		c.Jobs = append(c.Jobs, job.ID(word))
@@ -114,6 +114,6 @@ func (c *Candidate) judge() {
 
 // isPattern reports whether a word is a pattern and not a job's name.
 func isPattern(w *screen.World, word string) bool {
-	_, exact := w.Board.Find(job.ID(word))
+	_, exact := w.Board.Job(job.ID(word))
 	return !exact && job.IsGlob(word)
 }

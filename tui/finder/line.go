@@ -70,7 +70,7 @@ func (f *Finder) complete(c Candidate, typing bool) []Candidate {
 // takesJob reports whether the last word of a command may begin the name of a job.
 func (f *Finder) takesJob(c Candidate) bool {
 	last := c.Words[len(c.Words)-1]
-	_, exact := f.World.Board.Find(job.ID(last))
+	_, exact := f.World.Board.Job(job.ID(last))
 	if exact || len(c.Words) <= len(strings.Fields(c.Name)) || isReference([]string{"", last}) || job.IsGlob(last) ||
 		strings.HasPrefix(last, "-") || strings.ContainsAny(last, "/ =") {
 		return false

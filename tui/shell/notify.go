@@ -17,8 +17,8 @@ func (s *Shell) beginToFail(rows []api.Row) (names []string) {
 		return nil
 	}
 	for i := range rows {
-		slot, known := s.w.Board.Find(rows[i].Job)
-		if rows[i].State == job.StateFailing && (!known || s.w.Board.Row(slot).State != job.StateFailing) {
+		before, _ := s.w.Board.Job(rows[i].Job)
+		if rows[i].State == job.StateFailing && before.State != job.StateFailing {
 			names = append(names, string(rows[i].Job))
 		}
 	}

@@ -184,7 +184,7 @@ func (s *Shell) command(words []string) {
 	d := screen.Do{Class: screen.Effects, Command: append([]string{"cronring"}, words...), Show: show}
 	d.Question = "Run this command?  " + display.ShellLine(d.Command)
 	for id := range s.w.Board.Jobs() {
-		if slot, _ := s.w.Board.Find(id); slices.ContainsFunc(words, id.Matches) && s.w.Board.Row(slot).Protected {
+		if row, _ := s.w.Board.Job(id); row.Protected && slices.ContainsFunc(words, id.Matches) {
 			d.Class, d.Name = screen.Protected, string(id)
 			d.Detail = []string{d.Name + " is protected."}
 			break

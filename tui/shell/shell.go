@@ -265,7 +265,7 @@ func (s *Shell) seek() {
 	if s.job == "" || !ok {
 		return
 	}
-	if _, known := s.w.Board.Find(s.job); known {
+	if _, known := s.w.Board.Job(s.job); known {
 		s.perform(s.front(), seeker.Seek(s.w, s.job))
 		s.job = ""
 	} else if s.w.Board.Complete() {

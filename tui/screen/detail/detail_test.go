@@ -182,8 +182,7 @@ func TestDetailHasNoPastYet(t *testing.T) {
 	if want := "tmp-clean: never run, first run Sat 05:00 in 10h57m, r runs it now"; !strings.Contains(c.Text(), want) {
 		t.Errorf("got\n%s\nwant %q", c.Text(), want)
 	}
-	row, _ := w.Board.Find("tmp-clean")
-	elsewhere := w.Board.Row(row)
+	elsewhere, _ := w.Board.Job("tmp-clean")
 	elsewhere.State, elsewhere.Elsewhere = job.StateOK, "db-02"
 	w.Board.Apply(api.BoardUpdate{Rows: []api.Row{elsewhere}})
 	screentest.Show(t, s, c.View(), w, d)

@@ -340,7 +340,7 @@ func TestHostJobsFollowDaemons(t *testing.T) {
 			break
 		}
 	}
-	if _, ok := s.board.Find(board.OnHost("pg-backup", "db-02")); !ok {
+	if _, ok := s.board.Job(board.OnHost("pg-backup", "db-02")); !ok {
 		t.Error("a job of another host is not listed")
 	}
 }

@@ -112,7 +112,7 @@ func (s *Jobs) ask(w *screen.World) []screen.Effect {
 	return append(effects, s.sums.ask(w, s.split && s.age == nil)...) // runs of other hosts have the same numbers
 }
 
-// reachable yields the rows in view but those of hosts that are not reached. Each is valid until the next.
+// reachable yields the rows in view but those of hosts that are not reached.
 func (s *Jobs) reachable(w *screen.World) func(yield func(*api.Row) bool) {
 	return func(yield func(*api.Row) bool) {
 		first, last := s.table.Seen()

@@ -70,7 +70,8 @@ func TestJobsScreens(t *testing.T) {
 			rows[0].State, rows[0].Elsewhere = job.StateOK, "db-03" // it failed here, and ran there since
 			w.Board.Apply(api.BoardUpdate{Rows: rows})
 		},
-		"jobs-hostile": func(w *screen.World, _ *screentest.Daemon, _ *Jobs) {
+		"jobs-hostile": func(w *screen.World, _ *screentest.Daemon, s *Jobs) {
+			s.query.Order = board.ByName
 			w.Board.Apply(api.BoardUpdate{Rows: screentest.HostileRows(w)})
 		},
 	} {

@@ -14,32 +14,16 @@ type Rows struct {
 	Board  *board.Board
 	List   *board.List
 	Query  *board.Query
-	cache  [256]cachedRow // so that drawing a row again allocates nothing
-	search *board.Search  // that was requested last
-}
-
-// cachedRow is a row as it was at one version of the board.
-type cachedRow struct {
-	slot    board.Slot
-	version uint64 // 0: the entry is empty
-	row     api.Row
+	search *board.Search // that was requested last
 }
 
 // Use lists the jobs of a board.
 func (r *Rows) Use(b *board.Board) {
-	r.Board, r.List, r.cache = b, b.List(*r.Query), [256]cachedRow{}
+	r.Board, r.List = b, b.List(*r.Query)
 }
 
-// Row returns the job at an index. It is valid until a job on another page is
-// requested.
-func (r *Rows) Row(i int) *api.Row {
-	slot, version := r.List.At(i), r.Board.Version()
-	c := &r.cache[i%len(r.cache)]
-	if c.slot != slot || c.version != version {
-		*c = cachedRow{slot, version, r.Board.Row(slot)}
-	}
-	return &c.row
-}
+// Row returns the job at an index.
+func (r *Rows) Row(i int) *api.Row { return r.List.At(i) }
 
 // Filter keeps the jobs that match a text.
 func (r *Rows) Filter(text string) {
@@ -49,21 +33,16 @@ func (r *Rows) Filter(text string) {
 
 // Len returns the number of jobs, At the ID of the job at an index.
 func (r *Rows) Len() int        { return r.List.Len() }
-func (r *Rows) At(i int) job.ID { return r.Board.Row(r.List.At(i)).Job }
+func (r *Rows) At(i int) job.ID { return r.List.At(i).Job }
 
 // Has reports whether there is a job, although the filter may hide it.
 func (r *Rows) Has(id job.ID) bool {
-	_, ok := r.Board.Find(id)
+	_, ok := r.Board.Job(id)
 	return ok
 }
 
 // Place returns the index of a job, or -1.
-func (r *Rows) Place(id job.ID) int {
-	if slot, ok := r.Board.Find(id); ok {
-		return r.List.Place(slot)
-	}
-	return -1
-}
+func (r *Rows) Place(id job.ID) int { return r.List.Place(id) }
 
 // SlotSearch is the slot of Ask.
 const SlotSearch = "search"

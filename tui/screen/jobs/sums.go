@@ -64,8 +64,7 @@ func (s *sums) rows(w *screen.World) func(yield func(*api.Row) bool) {
 		}
 		s.failing.Refresh(false)
 		for i := range min(s.failing.Len(), maxSums) {
-			row := w.Board.Row(s.failing.At(i))
-			if !yield(&row) {
+			if !yield(s.failing.At(i)) {
 				return
 			}
 		}

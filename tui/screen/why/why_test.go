@@ -223,8 +223,7 @@ func TestWhyAsksAgainWhenItsJobChanges(t *testing.T) {
 	if effects := why.Refresh(w); len(effects) != 0 {
 		t.Fatalf("nothing changed, and it asks %v", effects)
 	}
-	slot, _ := w.Board.Find("pg-backup")
-	row := w.Board.Row(slot)
+	row, _ := w.Board.Job("pg-backup")
 	row.LastRun++
 	w.Board.Apply(api.BoardUpdate{Rows: []api.Row{row}})
 	if effects := why.Refresh(w); len(effects) == 0 {
