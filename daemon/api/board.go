@@ -24,8 +24,10 @@ type BoardUpdate struct {
 	Complete bool      // every job has been sent
 }
 
-// Row is a job on the board: what a line shows of its job.Status. A Status is several times as large,
-// and the history must be read for its Last.
+// Row is a job on the board: what a line shows of its job.Status. The dashboard keeps rows as they
+// arrive. A Status is the full answer about a job: it is several times as large, and its Last must be
+// read from the history. So a list of the dashboard has rows and /v1/jobs has statuses. Both begin in
+// Look.Status of package jobstate; nothing else determines the state of a job.
 type Row struct {
 	Job       job.ID
 	User      string
@@ -55,7 +57,7 @@ type Row struct {
 	Why       string        // one line: why it is late, waiting, held or paused
 }
 
-// NewRow returns the row of a job, without Fixed.
+// NewRow returns the row of a job, without Fixed. No other function makes rows.
 func NewRow(s *job.Status) Row {
 	j := &s.Job
 	r := Row{

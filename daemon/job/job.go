@@ -71,7 +71,7 @@ func FieldsOf(startsOn string) string {
 	return startsOn
 }
 
-// Status is a job as seen now.
+// Status is a job as seen now, in full. A line of the dashboard needs less; see Row of package api.
 type Status struct {
 	Job     Job       `json:"job"`
 	State   State     `json:"state"`

@@ -7,6 +7,10 @@ import (
 
 // Summary is what the engine remembers of the past runs of a user's job, in addition to its mark. It
 // survives reload and restart, and is stored in the table ledger.
+//
+// It counts occurrences that are over: neither attempts that are retried nor runs of a backfill. The
+// newest ended run of a job, with its times and how it ended, is in the history; package jobstate
+// caches it for lists, which the engine never reads.
 type Summary struct {
 	Job  ID     `json:"job"`
 	User string `json:"user"` // that the runs ran as

@@ -41,7 +41,8 @@ func newPastCache(jobs int) *pastCache {
 	return &pastCache{lasts: make([]lastRun, jobs), endings: map[int]string{}, own: map[int]Past{}}
 }
 
-// lastRun is the newest ended run of a job.
+// lastRun is the newest ended run of a job. A job.Summary has only Success and Streak of it: it is about
+// the newest occurrence that is over, which may have another run, and it has no times of runs.
 type lastRun struct {
 	Run     job.RunID // 0: none
 	Began   int64     // Unix nanoseconds; 0: it could not be started
