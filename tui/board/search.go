@@ -26,9 +26,9 @@ const fewJobs = 2048
 
 // search makes a search for the expressions of a filter.
 func (b *Board) search(terms []term) *Search {
-	s := &Search{lines: slices.Clone(b.inOrder()), version: b.texts}
-	for _, l := range s.lines {
-		s.copies = append(s.copies, *l)
+	s := &Search{lines: slices.Clone(b.inOrder()), copies: make([]line, len(b.byName)), version: b.texts}
+	for i, l := range s.lines {
+		s.copies[i] = *l
 	}
 	for _, t := range terms {
 		if t.expr != nil {
