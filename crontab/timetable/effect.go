@@ -29,10 +29,10 @@ func (c Change) Effect(spec string, s cron.Schedule) string {
 }
 
 // plainOf returns the fields spec in UTC, with the filters of s; nil if they name no
-// time, or if at=, every= or delay= replaces them.
+// time, or if at=, every= or delay= replaces them. A nil s has no options.
 func plainOf(spec string, s cron.Schedule) cron.Schedule {
 	plain, _ := ParseSchedule(spec, nil, 0)
-	if plain == nil || !hasFields(s) {
+	if plain == nil || s != nil && !hasFields(s) {
 		return nil
 	}
 	if d := DaysOf(s); d != nil {
