@@ -16,8 +16,8 @@ import (
 // Board is the jobs that the account sees.
 type Board struct {
 	lines    map[job.ID]*line
-	byName   []*line // in order of name, except fresh; some may be gone
-	fresh    []*line // jobs that are not in byName yet
+	index    *index
+	fresh    []*line // jobs that are not in the index yet
 	counts   [len(job.States)]int
 	paused   int                        // jobs that are paused
 	filled   map[string]int             // jobs with a text, by field of optional columns
@@ -25,13 +25,22 @@ type Board struct {
 	merged   bool                       // the board is one of several hosts
 	complete bool
 	version  uint64
-	texts    uint64 // changes with texts that a search tests
+	texts    uint64 // changes with the jobs and the texts that are in the index
 }
 
 // line is a job in lists. It remains while its row changes.
 type line struct {
 	row  *api.Row // never changed, only replaced: a reader may keep it
-	text string   // what a filter without a field tests: join in lower case; empty: the job is gone
+	gone bool     // the job is not on the board any more
+}
+
+// index has all jobs in order of name, and the texts that a filter without a field tests. It is never
+// changed, only replaced, so that a search can read it in another goroutine.
+type index struct {
+	lines   []*line
+	lower   string // textsOf of one job after the other, in lower case, with a line feed after each text
+	ends    []int  // of the texts of each job in lower
+	version uint64 // Board.texts as indexed
 }
 
 // fields are the texts of a row that a filter can name, in addition to the name.
@@ -55,7 +64,7 @@ var optionalFields = []struct {
 
 // New makes an empty board.
 func New() *Board {
-	return &Board{lines: map[job.ID]*line{}, filled: map[string]int{}, unseen: map[string]map[job.ID]bool{}}
+	return &Board{lines: map[job.ID]*line{}, index: &index{}, filled: map[string]int{}, unseen: map[string]map[job.ID]bool{}}
 }
 
 // Apply takes in what the daemon sent. It does not change the update.
@@ -105,21 +114,18 @@ func (b *Board) put(host string, row api.Row) {
 	} else {
 		b.count(l.row, -1)
 	}
-	text := join(&row)
-	if l.row == nil || text != join(l.row) {
+	if l.row == nil || textsOf(&row) != textsOf(l.row) {
 		b.texts++
 	}
-	l.row, l.text = &row, strings.ToLower(text)
-	name := len(row.Job) // parts of the text, which need no memory of their own
-	row.Job, row.Command = job.ID(text[:name]), text[name+1:][:len(row.Command)]
+	l.row = &row
 	b.lines[row.Job] = l
 	delete(b.unseen[host], row.Job)
 	b.count(&row, 1)
 }
 
-// join returns the texts of a row that a filter without a field tests, each on a line.
-func join(r *api.Row) string {
-	return strings.Join([]string{string(r.Job), r.Command, r.Schedule, r.User, r.Crontab, r.Labels}, "\n")
+// textsOf returns the texts of a row that a filter without a field tests.
+func textsOf(r *api.Row) [6]string {
+	return [...]string{string(r.Job), r.Command, r.Schedule, r.User, r.Crontab, r.Labels}
 }
 
 // count counts a job in or out.
@@ -141,7 +147,8 @@ func (b *Board) remove(id job.ID) {
 		return
 	}
 	b.count(l.row, -1)
-	l.text = ""
+	l.gone = true
+	b.texts++
 	delete(b.lines, id)
 }
 
@@ -180,7 +187,7 @@ func (b *Board) Job(id job.ID) (api.Row, bool) {
 
 // At is the job of an entry, by its place.
 func (b *Board) At(file string, number int) (api.Row, bool) {
-	for _, l := range b.inOrder() {
+	for _, l := range b.inOrder().lines {
 		if l.row.Line == number && l.row.Crontab == file {
 			return *l.row, true
 		}
@@ -188,33 +195,74 @@ func (b *Board) At(file string, number int) (api.Row, bool) {
 	return api.Row{}, false
 }
 
-// inOrder brings byName up to date: what is new is put between what is there.
-func (b *Board) inOrder() []*line {
-	byName := func(x, y *line) int { return cmp.Compare(x.row.Job, y.row.Job) }
-	isGone := func(l *line) bool { return l.text == "" }
-	b.byName, b.fresh = slices.DeleteFunc(b.byName, isGone), slices.DeleteFunc(b.fresh, isGone)
-	if len(b.fresh) > 0 {
-		slices.SortFunc(b.fresh, byName)
-		b.byName = append(b.byName, b.fresh...)
-		slices.SortStableFunc(b.byName, byName) // fast, because both parts are in order
-		b.fresh = nil
+// inOrder brings the index up to date. New jobs are put between those that it has.
+func (b *Board) inOrder() *index {
+	if b.index.version == b.texts {
+		return b.index
 	}
-	return b.byName
+	byName := func(x, y *line) int { return cmp.Compare(x.row.Job, y.row.Job) }
+	slices.SortFunc(b.fresh, byName)
+	lines := slices.Concat(b.index.lines, b.fresh)
+	lines = slices.DeleteFunc(lines, func(l *line) bool { return l.gone })
+	slices.SortStableFunc(lines, byName) // fast, because both parts are in order
+	size := 0
+	for _, l := range lines {
+		for _, text := range textsOf(l.row) {
+			size += len(text) + 1
+		}
+	}
+	var lower strings.Builder
+	lower.Grow(size)
+	x := &index{lines: lines, ends: make([]int, len(lines)), version: b.texts}
+	for i, l := range lines {
+		for _, text := range textsOf(l.row) {
+			lower.WriteString(strings.ToLower(text))
+			lower.WriteByte('\n')
+		}
+		x.ends[i] = lower.Len()
+	}
+	x.lower = lower.String()
+	b.index, b.fresh = x, nil
+	return x
+}
+
+// text returns the texts of job k in lower case, each on a line, and name its name.
+func (x *index) text(k int) string { return x.lower[x.start(k) : x.ends[k]-1] }
+func (x *index) name(k int) string {
+	name, _, _ := strings.Cut(x.text(k), "\n")
+	return name
+}
+
+func (x *index) start(k int) int {
+	if k == 0 {
+		return 0
+	}
+	return x.ends[k-1]
+}
+
+// containing reports for each job whether its texts contain a text in lower case. All texts are
+// searched as one, which is much faster than each by itself.
+func (x *index) containing(text string) []bool {
+	meets := make([]bool, len(x.ends))
+	for k, at := 0, 0; ; at = x.ends[k] {
+		next := strings.Index(x.lower[at:], text)
+		if next < 0 {
+			return meets
+		}
+		for at += next; x.ends[k] <= at; k++ {
+		}
+		meets[k] = at+len(text) <= x.ends[k]
+	}
 }
 
 // Names returns the names of all jobs in their order, each also in lower case.
 func (b *Board) Names() iter.Seq2[string, string] {
 	return func(yield func(name, lower string) bool) {
-		for _, l := range b.inOrder() {
-			if !yield(string(l.row.Job), l.lowerName()) {
+		x := b.inOrder()
+		for k, l := range x.lines {
+			if !yield(string(l.row.Job), x.name(k)) {
 				return
 			}
 		}
 	}
-}
-
-// lowerName returns the name in lower case.
-func (l *line) lowerName() string {
-	name, _, _ := strings.Cut(l.text, "\n")
-	return name
 }

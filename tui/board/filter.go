@@ -30,13 +30,23 @@ func (b *Board) matches(to []*line, terms []term, states []job.State) []*line {
 
 // choose is matches without similar names. It also reports which conditions on a text are met by a job.
 func (b *Board) choose(to []*line, terms []term, states []job.State) (found []*line, met []bool) {
+	x := b.inOrder()
+	containing := make([][]bool, len(terms))
 	met = make([]bool, len(terms))
-	for _, l := range b.inOrder() {
+	for i := range terms {
+		if t := &terms[i]; t.isText() && !t.similar {
+			containing[i] = x.containing(t.text)
+			met[i] = slices.Contains(containing[i], true)
+		}
+	}
+	for k, l := range x.lines {
 		all := len(states) == 0 || isIn(l.row, states)
-		for i := range terms {
-			if t := &terms[i]; all || t.isText() && !met[i] {
-				meets := b.meets(t, l)
-				all, met[i] = all && meets != t.not, met[i] || meets
+		for i := 0; all && i < len(terms); i++ {
+			t := &terms[i]
+			if containing[i] != nil {
+				all = containing[i][k] != t.not
+			} else {
+				all = b.meets(t, x, k) != t.not
 			}
 		}
 		if all {
@@ -54,17 +64,16 @@ func isIn(r *api.Row, states []job.State) bool {
 	return slices.Contains(states, r.State) || r.Paused && slices.Contains(states, job.StatePaused)
 }
 
-// meets reports whether a job meets a condition, apart from a "!".
-func (b *Board) meets(t *term, l *line) bool {
+// meets reports whether job k meets a condition that is not on any text, apart from a "!".
+func (b *Board) meets(t *term, x *index, k int) bool {
+	l := x.lines[k]
 	switch {
 	case t.expr != nil:
 		return t.found[l]
 	case t.similar:
-		return find.Resembles(t.text, b.jobName(l))
+		return find.Resembles(t.text, b.jobName(x.name(k)))
 	}
 	switch t.field {
-	case "":
-		return t.anywhere(l)
 	case "state":
 		return isIn(l.row, t.states)
 	case "took":
@@ -72,23 +81,7 @@ func (b *Board) meets(t *term, l *line) bool {
 	case "fails":
 		return t.compares(int64(l.row.Streak))
 	case "job":
-		return strings.Contains(b.jobName(l), t.text)
+		return strings.Contains(b.jobName(x.name(k)), t.text)
 	}
 	return strings.Contains(strings.ToLower(t.textOf(l.row)), t.text)
-}
-
-// anywhere reports whether a text of a job meets the condition.
-func (t *term) anywhere(l *line) bool {
-	if t.exact {
-		return t.in(join(l.row))
-	}
-	return t.in(l.text)
-}
-
-// in reports whether a text, in lower case unless the condition is exact, meets the condition.
-func (t *term) in(text string) bool {
-	if t.expr == nil {
-		return strings.Contains(text, t.text)
-	}
-	return strings.Contains(text, t.literal) && t.expr.MatchString(text)
 }

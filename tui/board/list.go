@@ -123,7 +123,7 @@ func (l *List) Place(id job.ID) int {
 
 // hold keeps the list as it is, but for jobs that no longer exist.
 func (l *List) hold() {
-	l.lines = slices.DeleteFunc(l.lines, func(x *line) bool { return x.text == "" })
+	l.lines = slices.DeleteFunc(l.lines, func(x *line) bool { return x.gone })
 	l.version = l.board.version
 }
 
@@ -213,7 +213,7 @@ func seconds(t time.Time) uint64 {
 func (b *Board) ranks(field string) func(r *api.Row) uint64 {
 	text, ranks := fields[field], map[string]uint64{}
 	last, rank := "", uint64(0) // neighbours are often alike
-	for _, l := range b.byName {
+	for _, l := range b.index.lines {
 		if x := text(l.row); x != last || x == "" {
 			ranks[x], last = 0, x
 		}

@@ -40,12 +40,11 @@ func (b *Board) idOn(host string, id job.ID) job.ID {
 	return id
 }
 
-// jobName returns the name of a job in lower case, on a merged board without its host.
-func (b *Board) jobName(l *line) string {
-	name := l.lowerName()
+// jobName returns the name of a job by its ID, on a merged board without its host.
+func (b *Board) jobName(id string) string {
 	if b.merged {
-		id, _ := SplitHost(job.ID(name))
-		return string(id)
+		name, _ := SplitHost(job.ID(id))
+		return string(name)
 	}
-	return name
+	return id
 }

@@ -4,15 +4,17 @@ import (
 	"context"
 	"runtime"
 	"slices"
+	"strings"
+
+	"github.com/cronring/cronring/daemon/api"
 )
 
 // Search tests the regular expressions of a filter. Among many jobs that takes longer than an answer
-// to a key may take. A search has copies of the lines, so it can run in another goroutine.
+// to a key may take, so that a search can run in another goroutine.
 type Search struct {
-	exprs   []term
-	lines   []*line
-	copies  []line // of lines
-	version uint64 // of the texts
+	exprs []term
+	index *index
+	rows  []*api.Row // of the index
 }
 
 // Found is the result of a search.
@@ -26,9 +28,9 @@ const fewJobs = 2048
 
 // search makes a search for the expressions of a filter.
 func (b *Board) search(terms []term) *Search {
-	s := &Search{lines: slices.Clone(b.inOrder()), copies: make([]line, len(b.byName)), version: b.texts}
-	for i, l := range s.lines {
-		s.copies[i] = *l
+	s := &Search{index: b.inOrder()}
+	for _, l := range s.index.lines {
+		s.rows = append(s.rows, l.row)
 	}
 	for _, t := range terms {
 		if t.expr != nil {
@@ -45,20 +47,35 @@ func (s *Search) Run(ctx context.Context) (Found, error) {
 	f := Found{search: s}
 	for i := range s.exprs {
 		found := map[*line]bool{}
-		for k, l := range s.lines {
+		for k, l := range s.index.lines {
 			if k%some == 0 {
 				if err := ctx.Err(); err != nil {
 					return Found{}, err
 				}
 				runtime.Gosched()
 			}
-			if s.exprs[i].anywhere(&s.copies[k]) {
+			if s.meets(&s.exprs[i], k) {
 				found[l] = true
 			}
 		}
 		f.found = append(f.found, found)
 	}
 	return f, nil
+}
+
+// meets reports whether job k meets an expression.
+func (s *Search) meets(t *term, k int) bool {
+	text := s.index.text(k)
+	if t.exact {
+		texts := textsOf(s.rows[k])
+		text = strings.Join(texts[:], "\n")
+	}
+	return t.matches(text)
+}
+
+// matches reports whether a text, in lower case unless the expression is exact, matches the expression.
+func (t *term) matches(text string) bool {
+	return strings.Contains(text, t.literal) && t.expr.MatchString(text)
 }
 
 // Search returns the search that the list waits for, or nil. Its result is passed to Take.
@@ -88,7 +105,7 @@ func (l *List) keep(f Found) {
 	l.search = nil
 	for i := range l.terms {
 		if t := &l.terms[i]; t.expr != nil {
-			t.found, t.version, f.found = f.found[0], f.search.version, f.found[1:]
+			t.found, t.version, f.found = f.found[0], f.search.index.version, f.found[1:]
 		}
 	}
 }
