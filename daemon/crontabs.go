@@ -165,12 +165,12 @@ func (d *shared) findBarredUsers(ctx context.Context, crontabs []*crontab.File) 
 	before := d.crontabs.barredUsers.Previous
 	barred, changed = d.crontabs.barredUsers.Find(ctx, crontabs, d.clock.Now().Wall)
 	for _, user := range slices.Sorted(maps.Keys(barred)) {
-		bar := barred[user]
-		if before[user] == bar {
+		refusal := barred[user]
+		if before[user] == refusal {
 			continue
 		}
-		text := bar.Detail
-		if bar.Reason == job.NoUser {
+		text := refusal.Detail
+		if refusal.Reason == job.NoUser {
 			text = "getpwnam() failed - user unknown" // cronie's words, once instead of at each start
 		}
 		d.logWriter.Cron(user, journal.CronLine{Who: user, Word: "ERROR", Text: text})

@@ -59,9 +59,9 @@ func (b *Users) Find(ctx context.Context, crontabs []*crontab.File, now time.Tim
 		slots <- struct{}{}
 		lookups.Go(func() {
 			defer func() { <-slots }()
-			if bar, ok := b.lookUp(ctx, user, now, before[user]); ok {
+			if refusal, ok := b.lookUp(ctx, user, now, before[user]); ok {
 				mu.Lock()
-				barred[user] = bar
+				barred[user] = refusal
 				mu.Unlock()
 			}
 		})

@@ -118,7 +118,7 @@ func (s *Spawner) prepared(c *child, m made) {
 	s.wakeLoop()
 }
 
-// enter opens the directory of a group that a process can enter at birth.
+// enter opens the directory of a group that a process can be created in.
 func enter(g Group) (fd int, err error) {
 	fd, err = syscall.Open(g.Dir(), syscall.O_RDONLY|syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0)
 	if err != nil {

@@ -219,7 +219,7 @@ type Groups interface {
 type Group interface {
 	json.Marshaler
 
-	Dir() string          // that a process can enter at birth, or ""
+	Dir() string          // that a process can be created in, or ""
 	ProcsFiles() []string // files into which a process writes 0 to enter
 	Kill()                // all processes; it may wait
 	Usage() job.Usage     // until now

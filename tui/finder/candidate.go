@@ -35,7 +35,7 @@ type Candidate struct {
 	Name    string // of a job, screen, file, host, view or custom command; the text of a recent command
 	Help    string
 	Letters []int  // bytes of Text that match what was typed
-	Bar     string // why it cannot be done; empty: it can
+	Refusal string // why it cannot be done; empty: it can
 
 	Verb   Verb
 	Words  []string    // arguments of the verb, or the words of the command
@@ -98,8 +98,8 @@ func (c *Candidate) add(w *screen.World, word string) {
 		}
 		slices.Sort(c.Jobs[before:])
 	}
-	if len(c.Jobs) == before && c.Bar == "" {
-		c.Bar = "no job is called " + word
+	if len(c.Jobs) == before && c.Refusal == "" {
+		c.Refusal = "no job is called " + word
 	}
 }
 
@@ -107,8 +107,8 @@ func (c *Candidate) add(w *screen.World, word string) {
 func (c *Candidate) judge() {
 	slices.Sort(c.Jobs)
 	c.Jobs = slices.Compact(c.Jobs)
-	if c.Bar == "" && c.Verb.About == OneJob && len(c.Jobs) > 1 {
-		c.Bar = "one job at a time"
+	if c.Refusal == "" && c.Verb.About == OneJob && len(c.Jobs) > 1 {
+		c.Refusal = "one job at a time"
 	}
 }
 

@@ -93,7 +93,7 @@ func (f *Finder) Find(text string) []Candidate {
 		found = append(found, f.all(text)...)
 	}
 	for _, c := range f.withNames(fitting, names, strings.HasSuffix(rest, " "), hasFlag(words)) {
-		if c.Bar == "" || len(found) == 0 {
+		if c.Refusal == "" || len(found) == 0 {
 			found = append(found, c)
 		}
 	}
@@ -296,7 +296,7 @@ func (f *Finder) named(v Verb, names []string, last string) []Candidate {
 	for _, word := range names {
 		c.add(f.World, word)
 	}
-	if c.Bar == "" && last != "" && !isPattern(f.World, last) {
+	if c.Refusal == "" && last != "" && !isPattern(f.World, last) {
 		if found := f.withJobs(v, &c, last); len(found) > 0 {
 			return found
 		}
@@ -364,9 +364,9 @@ func (f *Finder) edits(v Verb, words []string) []Candidate {
 				return []Candidate{c}
 			}
 		}
-		c.Bar = "no crontab of " + user + " is known"
+		c.Refusal = "no crontab of " + user + " is known"
 	case hasFlag(words) || len(words) > 1:
-		c.Bar = "E on a crontab file opens $EDITOR"
+		c.Refusal = "E on a crontab file opens $EDITOR"
 	default:
 		var found []Candidate
 		for _, m := range find.Best(words[0], func(yield func(text, lower string) bool) {

@@ -62,8 +62,8 @@ func TestFinderOffers(t *testing.T) {
 		var got []string
 		for _, c := range newFinder(t).Find(tc.typed) {
 			text := c.Text()
-			if c.Bar != "" {
-				text += ": " + c.Bar
+			if c.Refusal != "" {
+				text += ": " + c.Refusal
 			}
 			got = append(got, text+" ("+string(c.Kind)+")")
 		}

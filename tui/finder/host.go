@@ -31,7 +31,7 @@ func (f *Finder) hosts(name string) []Candidate {
 	}
 	if len(found) == 0 {
 		c := hostNamed(name)
-		c.Bar = "no host is called " + name + "; a [[host]] of the settings makes it known"
+		c.Refusal = "no host is called " + name + "; a [[host]] of the settings makes it known"
 		found = append(found, c)
 	}
 	return found

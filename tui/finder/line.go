@@ -20,7 +20,7 @@ func (f *Finder) command(words []string) (c Candidate, ok bool) {
 		}
 	}
 	if ok {
-		c.Bar = f.World.Commands.Refuses(words)
+		c.Refusal = f.World.Commands.Refuses(words)
 	}
 	return c, ok
 }

@@ -124,9 +124,9 @@ func (p *palette) enter(s *Shell, c finder.Candidate) {
 		return
 	}
 	s.over, s.trigger = nil, "enter"
-	if c.Bar != "" {
+	if c.Refusal != "" {
 		word, _, _ := strings.Cut(c.Text(), " ")
-		s.warn(word + ": " + c.Bar)
+		s.warn(word + ": " + c.Refusal)
 		return
 	}
 	s.remember(c.Text())
@@ -214,8 +214,8 @@ func (s *Shell) refusal(c *finder.Candidate) string {
 	switch {
 	case c.Kind == finder.KindCustom:
 		return s.refusesCustom(c.Custom)
-	case c.Bar != "" || c.Kind != finder.KindVerb && c.Kind != finder.KindFile:
-		return c.Bar
+	case c.Refusal != "" || c.Kind != finder.KindVerb && c.Kind != finder.KindFile:
+		return c.Refusal
 	case c.Kind == finder.KindFile:
 		return s.refusesFor(keys.Edit, c.Subject())
 	case c.Verb.About == finder.NoJob:

@@ -33,8 +33,8 @@ type Command struct {
 	Account     account.Account // the user, with the group of group= as the primary one
 	limits      account.Limits
 	wants       processSettings
-	GroupFiles  []string      // files of the control group that it enters, if not at birth
-	Group       int           // directory of the group that it enters at birth; 0: none
+	GroupFiles  []string      // files of the control group that it enters after its creation
+	Group       int           // directory of the group that it is created in; 0: none
 	DirOptional bool          // it runs in / where dir cannot be entered
 	OwnDir      bool          // dir is that of cwd=
 	Umask       *uint32       // nil: the user's
