@@ -119,6 +119,15 @@ func TestPackagesAreTheSameFromAnotherFolder(t *testing.T) {
 	}
 }
 
+// A line of the changelog of the .deb has at most 80 characters, with two blanks before it.
+func TestChangelogIsNarrow(t *testing.T) {
+	for i, line := range strings.Split(text(t, "changelog.yaml"), "\n") {
+		if line = strings.TrimSpace(line); len(line) > 76 {
+			t.Errorf("line %d is too long: %s", i+1, line)
+		}
+	}
+}
+
 // The changelog contains the version, and programs and packages report the same.
 func TestPackagesAgreeAboutTheVersion(t *testing.T) {
 	t.Parallel()

@@ -77,12 +77,13 @@ switch() {
 }
 early() { [ $((EPOCHSECONDS % 60)) -ge 3 ] && [ $((EPOCHSECONDS % 60)) -le 35 ]; }
 
-# release: what waits at the gate goes on, and each of the jobs that live ends. On a busy machine a
-# job may come to the gate late, so that it is opened again.
+# release: what waits at the gate goes on, and each of the jobs that live ends, and then the process of
+# Debian's cron that waits for it. On a busy machine a job may come to the gate late, so that it is opened
+# again.
 release() { await 60 "each job that lived ends" released; }
 released() {
 	: <>gate
-	same "$(often end long)" "$(often start long)"
+	same "$(often end long)" "$(often start long)" && ! ps -e -o comm=,unit= | grep -q "^cron  *cron-jobs-"
 }
 
 # restarts WHAT COMMAND...: it starts our daemon anew.
