@@ -232,14 +232,16 @@ func (l *daemonRing) listsDouble(o occurrence, one, other start) {
 }
 
 // wasLost reports whether one of two starts was lost with the daemon that was killed,
-// and the other is in its place.
+// and the other is in its place. With if-lost=rerun both can be in the place of a third: the
+// member that was killed is back just when another one takes the occurrence over.
 func (l *daemonRing) wasLost(o occurrence, a, b start) bool {
 	if l.mode == api.RingStrict && !l.reruns(o.job) {
 		return false
 	}
 	return slices.ContainsFunc(l.deaths, func(d death) bool {
 		between := a.at.Before(d.at.Add(time.Second)) && b.at.After(d.at) // its running jobs continue, and it reports them later
-		return d.member == a.member() && between && (l.reruns(o.job) || d.hits(o.due))
+		both := a.at.After(d.at) && d.at.Unix() >= o.due && (d.member == a.member() || d.member == b.member())
+		return d.member == a.member() && between && (l.reruns(o.job) || d.hits(o.due)) || both && l.reruns(o.job)
 	})
 }
 
