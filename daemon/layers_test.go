@@ -3,6 +3,7 @@ package daemon
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -298,31 +299,24 @@ func TestLayersEngineHasNoSentences(t *testing.T) {
 		if p.path() != "gossip/claims" && !strings.HasPrefix(p.path()+"/", "daemon/engine/") || p.path() == "daemon/engine/enginetest" {
 			continue
 		}
-		for _, file := range p.GoFiles {
-			fset := token.NewFileSet()
-			f, err := parser.ParseFile(fset, filepath.Join(p.Dir, file), nil, parser.SkipObjectResolution)
-			if err != nil {
-				t.Fatal(err)
-			}
-			ast.Inspect(f, func(n ast.Node) bool {
-				switch n := n.(type) {
-				case *ast.ImportSpec, *ast.Field: // a field has tags
-					return false
-				case *ast.CallExpr:
-					fun, ok := n.Fun.(*ast.Ident)
-					return !ok || fun.Name != "panic"
-				case *ast.BasicLit:
-					text, err := strconv.Unquote(n.Value)
-					if n.Kind != token.STRING || err != nil || !strings.ContainsFunc(text, func(r rune) bool { return r == ' ' || unicode.IsLetter(r) }) {
-						return true
-					}
-					if found[text] = true; !slices.Contains(engineNames, text) {
-						t.Errorf("%s/%s:%d has the text %s: words that people read are in daemon/job (detail.go, refusal.go, notice.go)", p.path(), file, fset.Position(n.Pos()).Line, n.Value)
-					}
+		eachNode(t, p, func(at func() string, n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.ImportSpec, *ast.Field: // a field has tags
+				return false
+			case *ast.CallExpr:
+				fun, ok := n.Fun.(*ast.Ident)
+				return !ok || fun.Name != "panic"
+			case *ast.BasicLit:
+				text, err := strconv.Unquote(n.Value)
+				if n.Kind != token.STRING || err != nil || !strings.ContainsFunc(text, func(r rune) bool { return r == ' ' || unicode.IsLetter(r) }) {
+					return true
 				}
-				return true
-			})
-		}
+				if found[text] = true; !slices.Contains(engineNames, text) {
+					t.Errorf("%s has the text %s: words that people read are in daemon/job (detail_words.go, refusal.go, notice.go)", at(), n.Value)
+				}
+			}
+			return true
+		})
 	}
 	for _, name := range engineNames {
 		if !found[name] {
@@ -338,19 +332,27 @@ func TestLayersTextsAreNoFacts(t *testing.T) {
 		if p.path() == "daemon/job" || p.path() == "daemon/store" {
 			continue
 		}
-		for _, file := range p.GoFiles {
-			fset := token.NewFileSet()
-			f, err := parser.ParseFile(fset, filepath.Join(p.Dir, file), nil, parser.SkipObjectResolution)
-			if err != nil {
-				t.Fatal(err)
+		eachNode(t, p, func(at func() string, n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok && len(call.Args) == 1 && types.ExprString(call.Fun) == "job.Detail" {
+				t.Errorf("%s converts a text to a job.Detail: call job.Text", at())
 			}
-			ast.Inspect(f, func(n ast.Node) bool {
-				if call, ok := n.(*ast.CallExpr); ok && len(call.Args) == 1 && types.ExprString(call.Fun) == "job.Detail" {
-					t.Errorf("%s/%s:%d converts a text to a job.Detail: call job.Text", p.path(), file, fset.Position(n.Pos()).Line)
-				}
-				return true
-			})
+			return true
+		})
+	}
+}
+
+// eachNode visits the syntax of the files of a package. at returns the place of the node.
+func eachNode(t *testing.T, p pkg, visit func(at func() string, n ast.Node) bool) {
+	t.Helper()
+	for _, file := range p.GoFiles {
+		fset := token.NewFileSet()
+		f, err := parser.ParseFile(fset, filepath.Join(p.Dir, file), nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
 		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			return visit(func() string { return fmt.Sprintf("%s/%s:%d", p.path(), file, fset.Position(n.Pos()).Line) }, n)
+		})
 	}
 }
 

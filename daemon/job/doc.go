@@ -7,7 +7,7 @@
 // never renamed or given another meaning.
 //
 // The engine decides with these types and composes no text: the words that people read about its
-// decisions are here, too. The sentences of reasons are in record.go, the words of details in detail.go,
+// decisions are here, too. The sentences of reasons are in record.go, the words of details in detail_words.go,
 // refusals in refusal.go and notices in notice.go; testdata/words.golden lists them. Records have reasons and
 // details as facts, which the history stores (testdata/details.golden), and their words are made when somebody
 // reads them; see Detail.

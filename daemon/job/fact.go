@@ -8,7 +8,7 @@ import (
 )
 
 // Detail has the names, numbers and times that belong to a Reason or a Record. It is one of:
-//   - a fact: a code and its arguments. The functions of detail.go make facts, and the table in that file has the
+//   - a fact: a code and its arguments. The functions of detail.go make facts, and the table in detail_words.go has the
 //     words of each code.
 //   - a text: the name of an event, a text of a user, or the words that an earlier version stored.
 //

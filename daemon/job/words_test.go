@@ -111,7 +111,7 @@ func TestWords(t *testing.T) {
 	for _, r := range Reasons() {
 		fmt.Fprintf(&got, "%-24s%s\n", r, r.Sentence())
 	}
-	for _, file := range []string{"detail.go", "refusal.go", "notice.go"} {
+	for _, file := range []string{"detail_words.go", "detail.go", "refusal.go", "notice.go"} {
 		for _, name := range wordsIn(t, file) {
 			if !listed[name] {
 				t.Errorf("%s: %s is not in the list of this test", file, name)
