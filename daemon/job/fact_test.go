@@ -3,16 +3,11 @@ package job
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
-
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/cronring/cronring/daemon/filetest"
 )
 
 // TestStoredDetails freezes the stored form of details, in testdata/details.golden, because histories have them.
@@ -33,16 +28,7 @@ func TestStoredDetails(t *testing.T) {
 			t.Errorf("the code %s has words, but no function makes it", code)
 		}
 	}
-	if *update {
-		filetest.Write(t, golden, got.String(), 0o644)
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got.String()); diff != "" {
-		t.Errorf("the stored details have changed (-want +got; -update)\n%s", diff)
-	}
+	compareGolden(t, golden, got.String())
 }
 
 // A text that a user enters must not be shown as another fact.

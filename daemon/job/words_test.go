@@ -118,15 +118,21 @@ func TestWords(t *testing.T) {
 			}
 		}
 	}
+	compareGolden(t, golden, got.String())
+}
+
+// compareGolden compares a text with a file, which -update writes.
+func compareGolden(t *testing.T, golden, got string) {
+	t.Helper()
 	if *update {
-		filetest.Write(t, golden, got.String(), 0o644)
+		filetest.Write(t, golden, got, 0o644)
 	}
 	want, err := os.ReadFile(golden)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(want), got.String()); diff != "" {
-		t.Errorf("the texts have changed (-want +got; -update)\n%s", diff)
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s differs (-want +got; -update)\n%s", golden, diff)
 	}
 }
 
