@@ -138,7 +138,11 @@ func (e *Engine) goOn(r *live.Run, cause job.Reason) {
 	switch {
 	case d.Do == job.DecideSkip && !e.isCandidate(slot) && e.isForOthers(r):
 		e.drop(r, job.HandedOver)
-		e.giveUp(r)
+		if r.Attempt > 1 {
+			e.handOver(r)
+		} else {
+			e.giveUp(r)
+		}
 		return
 	case d.Do == job.DecideSkip:
 		e.dropFor(r, d.Reason, d.Detail)
@@ -407,8 +411,8 @@ func (e *Engine) isForOthers(r *live.Run) bool {
 	return e.isShared(r) && e.ring.view.Others(job.KeyOf(r.Job, r.User), r.Tried)
 }
 
-// handOver gives the occurrence of a run that could not start to the other members. If none of them
-// takes it, the ring permits it here again, to be recorded as failed.
+// handOver gives the occurrence of a run that could not start, or of a further attempt that waited, to the
+// other members. If none of them takes it, the ring permits it here again, to be recorded as failed.
 func (e *Engine) handOver(r *live.Run) {
 	e.ring.handed[e.giveUp(r)] = r
 }

@@ -30,7 +30,7 @@ type ringState struct {
 	mode     event.RingMode
 	members  exchange.Members
 	unbegun  map[job.RunID]*live.Run
-	handed   map[exchange.Occurrence]*live.Run // runs that could not start, until another member has their occurrences
+	handed   map[exchange.Occurrence]*live.Run // see handOver; until another member has their occurrences
 	messages []exchange.Message                // that the ring has not received yet
 	wake     time.Duration                     // Moment.Up at which the ring needs a step; 0: not known
 	view     exchange.View

@@ -79,10 +79,15 @@ func (e *Engine) permit(slot int, p exchange.Permit) {
 		}
 		return
 	}
-	if failed := e.ring.handed[p.Occurrence]; failed != nil {
-		delete(e.ring.handed, p.Occurrence)
-		e.drop(e.retry(failed), job.NoMember)
+	handed := e.ring.handed[p.Occurrence]
+	delete(e.ring.handed, p.Occurrence)
+	switch {
+	case handed == nil:
+	case handed.State != job.RunDropped: // it could not start
+		e.drop(e.retry(handed), job.NoMember)
 		return
+	case p.Orphan == nil: // a further attempt that waited, and that no other member had since
+		p.Orphan = &exchange.Orphan{Host: e.node, Begun: true, Left: true, Attempt: handed.Attempt - 1, Lost: handed.Lost, Tried: handed.Tried}
 	}
 	if waits := slices.Contains(e.pending, slot); p.Orphan != nil && !waits { // otherwise earlier occurrences would remain undecided
 		e.marks[slot] = max(e.marks[slot], p.Due)
@@ -97,6 +102,11 @@ func (e *Engine) permit(slot int, p exchange.Permit) {
 
 func (e *Engine) decideShared(o gate.Occurrence, p exchange.Permit) *live.Run {
 	switch x := p.Orphan; {
+	case p.Reason != "" && x != nil && x.Begun: // no member makes its further attempt, so that it failed
+		r := e.newRun(&o)
+		e.wait(r, job.WaitsOnRetry, job.DetailFromHost(x.Host))
+		e.drop(r, p.Reason)
+		return r
 	case p.Reason != "":
 		e.skip(&o, p.Reason, job.DetailLate(e.now.Wall.Sub(o.Due)))
 		return nil

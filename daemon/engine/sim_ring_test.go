@@ -240,7 +240,10 @@ func (s *simRing) count() {
 
 // nobodyFits reports whether no member that was present all the time around an instant
 // can run a job.
-func (s *simRing) nobodyFits(id job.ID, about time.Time) bool {
+func (s *simRing) nobodyFits(id job.ID, about time.Time) bool { return s.nobodyElseFits(id, about, nil) }
+
+// nobodyElseFits is nobodyFits apart from members that do not count.
+func (s *simRing) nobodyElseFits(id job.ID, about time.Time, not map[string]bool) bool {
 	const even = 0x5555
 	fit, picky := map[job.ID]uint{"even": even, "odd": even << 1, "few": even << 1}[id]
 	if !picky && s.breaks == nil && s.removes == nil {
@@ -250,7 +253,7 @@ func (s *simRing) nobodyFits(id job.ID, about time.Time) bool {
 		fit = math.MaxUint
 	}
 	for _, n := range s.nodes {
-		if n.broken || n.rivals[keyIn(id)] {
+		if n.broken || n.rivals[keyIn(id)] || not[n.id] {
 			fit &^= 1 << n.index
 		}
 	}
@@ -577,7 +580,7 @@ func (n *simMember) fact(r job.Record) {
 	case r.Reason == job.NoUser: // other members can run it
 	case r.Kind == job.Decided:
 		n.stored[o] = true
-		if r.Reason == job.NoMember && s.triedBy(n, o) {
+		if r.Reason == job.NoMember && s.triedBy(o)[n.id] {
 			s.unbegun[o] = failure{n, s.now}
 		}
 		if r.Run == nil && (r.Reason != job.NoQuorum || s.faults.cuts || s.faults.dies) && r.Reason != job.NoMember {
@@ -981,16 +984,6 @@ func (s *simRing) isTold(o exchange.Occurrence, n *simMember) bool {
 	return s.doubled[o][n.id]
 }
 
-// triedBy reports whether a member could not start an occurrence.
-func (s *simRing) triedBy(n *simMember, o exchange.Occurrence) bool {
-	for x := range s.tries {
-		if x.Occurrence == o && x.node == n {
-			return true
-		}
-	}
-	return false
-}
-
 // triedUnseen reports whether a third member that did not see one of two members took an occurrence over by
 // if-lost=rerun, and gave it up again when it could not start it.
 func (s *simRing) triedUnseen(o exchange.Occurrence, a, b ringStart) bool {
@@ -1004,7 +997,10 @@ func (s *simRing) triedUnseen(o exchange.Occurrence, a, b ringStart) bool {
 
 // triedByMost reports whether eight members could not start an occurrence, or left before that, so that
 // no further member had to try.
-func (s *simRing) triedByMost(o exchange.Occurrence) bool {
+func (s *simRing) triedByMost(o exchange.Occurrence) bool { return len(s.triedBy(o)) >= 8 }
+
+// triedBy returns the members that could not start an occurrence, or left before that: none of them begins it later.
+func (s *simRing) triedBy(o exchange.Occurrence) map[string]bool {
 	by := map[string]bool{}
 	for x := range s.tries {
 		if x.Occurrence == o {
@@ -1016,7 +1012,7 @@ func (s *simRing) triedByMost(o exchange.Occurrence) bool {
 			by[x.by] = true
 		}
 	}
-	return len(by) >= 8
+	return by
 }
 
 func (s *simRing) judgeOne(id job.ID, o exchange.Occurrence, until time.Time) {
@@ -1035,7 +1031,7 @@ func (s *simRing) judgeOne(id job.ID, o exchange.Occurrence, until time.Time) {
 	}
 	ledger := s.faults.strict && id != "yield"
 	// A further attempt is made later, when other members may be present than at the scheduled time.
-	if attempt := s.failed[o]; attempt > 0 && attempt < 3 && !s.faults.cuts && !s.faults.dies && o.Time().Before(until) && !s.waits(id, o, true) && (s.unbegun[o].on == nil || !s.triedByMost(o) && !s.nobodyFits(id, s.unbegun[o].at)) {
+	if attempt := s.failed[o]; attempt > 0 && attempt < 3 && !s.faults.cuts && !s.faults.dies && o.Time().Before(until) && !s.waits(id, o, true) && (s.unbegun[o].on == nil || !s.triedByMost(o) && !s.nobodyElseFits(id, s.unbegun[o].at, s.triedBy(o))) {
 		fail("invariant 25: attempt %d failed, and the next one never ran", attempt)
 	}
 	// The claim of an unreachable member counts for any entry, and any claim may count for a
