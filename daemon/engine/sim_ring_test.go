@@ -240,7 +240,9 @@ func (s *simRing) count() {
 
 // nobodyFits reports whether no member that was present all the time around an instant
 // can run a job.
-func (s *simRing) nobodyFits(id job.ID, about time.Time) bool { return s.nobodyElseFits(id, about, nil) }
+func (s *simRing) nobodyFits(id job.ID, about time.Time) bool {
+	return s.nobodyElseFits(id, about, nil)
+}
 
 // nobodyElseFits is nobodyFits apart from members that do not count.
 func (s *simRing) nobodyElseFits(id job.ID, about time.Time, not map[string]bool) bool {
