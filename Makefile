@@ -15,6 +15,8 @@ FIRST       ?= 1
 CRASHES     ?= 1000
 BIN         ?= bin
 MANDIR      ?= $(BIN)/man
+# Of what is built for other systems only to see that it can be.
+UNOPTIMIZED := -gcflags='all=-N -l'
 # What needs no host to be tested.
 DECIDING    := ./daemon/job ./daemon/budget ./gossip/rendezvous
 # Tests of the packages of crontab that take minutes in an emulator, or assert a time.
@@ -90,7 +92,7 @@ tests: build ## the tests alone, without packaging and rings of daemons; root bo
 lint: ## gofmt, vet, the client for macOS, staticcheck, workflows, scripts, manual pages
 	@test -z "$$(gofmt -l .)" || { echo "gofmt -w these:"; gofmt -l .; exit 1; }
 	$(GO) vet ./...
-	GOOS=darwin GOARCH=arm64 $(GO) build -o /dev/null ./cmd/cronring
+	GOOS=darwin GOARCH=arm64 $(GO) build $(UNOPTIMIZED) -o /dev/null ./cmd/cronring
 	$(GO) run $(STATICCHECK) ./...
 	$(GO) run $(ACTIONLINT) .github/workflows/*.yml
 	@if command -v shellcheck >/dev/null; then shellcheck -S warning -x .ci/run testdata/lab/*.sh testdata/lab/sendmail packaging/scripts/*; else echo "SKIPPED: shellcheck is not installed, so the scripts are not linted"; fi
@@ -105,14 +107,17 @@ long: race fuzz sim crash zones ring attacks arm hosts ## the suites that take l
 targets: ## list the fuzz targets
 	@grep -rhoE '^func $(TARGET)\(' --include=*_test.go . | sed 's/func //; s/(//' | sort -u
 
-fuzz: ## each fuzz target that matches TARGET for FUZZTIME
+# The directories of the fuzz targets that match TARGET. "make -j2 fuzz" fuzzes two of them at a time.
+FUZZED       = $(shell grep -rlE '^func $(TARGET)[^A-Za-z0-9]' --include=*_test.go . | xargs -n1 dirname | sort -u)
+.SECONDEXPANSION:
+fuzz: $$(addprefix fuzz/,$$(FUZZED)) ## each fuzz target that matches TARGET for FUZZTIME
+
+fuzz/%:
 	@work=$$(mktemp -d) && trap 'rm -rf "$$work"' EXIT && \
-	for dir in $$(grep -rlE '^func $(TARGET)\(' --include=*_test.go . | xargs -n1 dirname | sort -u); do \
-		corpus=$$($(GO) env GOCACHE)/fuzz/$$($(GO) list $$dir) && $(GO) test -c $(INSTRUMENT) -o "$$work/fuzz" $$dir || exit 1; \
-		for target in $$(grep -hoE '^func $(TARGET)\(' $$dir/*_test.go | sed 's/func //; s/(//'); do \
-			echo "$$dir $$target"; \
-			(cd $$dir && "$$work/fuzz" -test.run '^$$' -test.fuzz "^$$target\$$" -test.fuzztime $(FUZZTIME) $(FUZZFLAGS) -test.fuzzcachedir "$$corpus") || exit 1; \
-		done; \
+	corpus=$$($(GO) env GOCACHE)/fuzz/$$($(GO) list $*) && $(GO) test -c $(INSTRUMENT) -o "$$work/fuzz" $* || exit 1; \
+	for target in $$(grep -hoE '^func $(TARGET)\(' $*/*_test.go | sed 's/func //; s/(//'); do \
+		echo "$* $$target"; \
+		(cd $* && "$$work/fuzz" -test.run '^$$' -test.fuzz "^$$target\$$" -test.fuzztime $(FUZZTIME) $(FUZZFLAGS) -test.fuzzcachedir "$$corpus") || exit 1; \
 	done
 
 sim: ## SEEDS simulated years from the seed FIRST on against the engine's invariants, a third of them with every option, half as many rings, and why of their occurrences

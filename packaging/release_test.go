@@ -82,7 +82,7 @@ func TestRelease(t *testing.T) {
 	programs := filepath.Join(bin, "linux-"+runtime.GOARCH)
 	command(t, nil, "make", "-s", "build", "BIN="+programs)
 	mac := filepath.Join(bin, "darwin-arm64")
-	command(t, []string{"GOOS=darwin", "GOARCH=arm64"}, "go", "build", "-o", mac+"/", "./cmd/cronring")
+	command(t, []string{"GOOS=darwin", "GOARCH=arm64"}, "go", "build", "-gcflags=all=-N -l", "-o", mac+"/", "./cmd/cronring") // as "make lint" does
 	release := func(dist string, env ...string) {
 		t.Helper()
 		env = append(env, "VERSION=1.2.3", "SOURCE_DATE_EPOCH=1700000000", "BIN="+bin, "DIST="+dist, "SELF="+filepath.Join(programs, "cronring"))

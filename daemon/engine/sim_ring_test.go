@@ -577,7 +577,7 @@ func (n *simMember) fact(r job.Record) {
 		s.handed++
 	case r.Kind == job.Dropped && r.Reason == job.HandedOver && n.userless:
 		s.gaveUp[givenUp{o, n.id}] = true
-	case r.Kind == job.Dropped && r.Reason == job.NoMember:
+	case r.Kind == job.Dropped && (r.Reason == job.NoMember || r.Reason == job.NoUser && r.Run.Attempt > 1):
 		s.unbegun[o] = failure{n, s.now}
 	case r.Reason == job.NoUser: // other members can run it
 	case r.Kind == job.Decided:
