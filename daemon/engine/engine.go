@@ -341,6 +341,7 @@ func (e *Engine) readClock(now job.Moment) {
 		step -= now.Up - e.now.Up
 	}
 	fresh := e.now.Wall.IsZero()
+	back := now.Wall.Before(e.now.Wall)
 	lived := e.now.Up > 0
 	if slept := now.Slept - e.now.Slept; lived && slept >= leastSuspend {
 		e.onHost.resumed = slept
@@ -351,6 +352,8 @@ func (e *Engine) readClock(now job.Moment) {
 	case step <= -agenda.SmallStep:
 		e.onHost.stepped = lived
 		e.setBack(-step)
+	case back && len(e.pending) > 0: // what was due and is not decided yet comes due again
+		e.agenda.Reset(e.now.Wall)
 	case lived && step >= agenda.SmallStep:
 		e.onHost.stepped = true
 		e.recordStep(step)

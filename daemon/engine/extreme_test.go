@@ -191,6 +191,39 @@ func minTime(a, b time.Time) time.Time {
 
 // TestMissedOccurrencesAreDecidedInSteps checks that jobs with many missed occurrences do
 // not keep one step busy for long.
+// TestSmallStepBackLosesNothingThatIsPending sets the clock back by some seconds while occurrences
+// wait for the next step.
+func TestSmallStepBackLosesNothingThatIsPending(t *testing.T) {
+	h := newSimHost(t, extremeStart, time.UTC)
+	h.crontabs = []*crontab.File{h.crontab("t", strings.Repeat("0 12 * * * x\n", 500))}
+	h.start()
+	pass := func(d time.Duration) {
+		h.now.Wall, h.now.Up = h.now.Wall.Add(d), h.now.Up+d
+		h.step(event.Tick{})
+	}
+	pass(h.engine.View().Entry(0).Schedule.Next(h.now.Wall).Add(5 * time.Second).Sub(h.now.Wall))
+	if n := len(h.engine.pending); n == 0 || n == 500 {
+		t.Fatalf("%d of 500 jobs wait for the next step, want some", n)
+	}
+	h.now.Wall = h.now.Wall.Add(-10 * time.Second)
+	for range 100 {
+		pass(time.Millisecond)
+	}
+	pass(6 * time.Second)
+	for range 100 {
+		pass(time.Millisecond)
+	}
+	for i := range h.engine.View().Len() {
+		id, ran := h.engine.View().ID(i), map[job.RunID]bool{}
+		for _, r := range h.store.Runs(id) { // a value for each state of a run
+			ran[r.ID] = true
+		}
+		if len(ran) != 1 {
+			t.Fatalf("%s ran %d times at %s, want once", id, len(ran), h.now.Wall)
+		}
+	}
+}
+
 func TestMissedOccurrencesAreDecidedInSteps(t *testing.T) {
 	h := newSimHost(t, extremeStart, time.UTC)
 	var text strings.Builder

@@ -199,8 +199,9 @@ type unstarted struct {
 
 // failure is the record of a member that an occurrence failed because it could not start.
 type failure struct {
-	on *simMember
-	at time.Time
+	on   *simMember
+	at   time.Time
+	left bool // the member had left, and could hand nothing over any longer
 }
 
 func newSimRing(t *testing.T, rng *rand.Rand, now time.Time) *simRing {
@@ -572,18 +573,18 @@ func (n *simMember) fact(r job.Record) {
 	case r.Kind == job.Dropped && r.Reason == job.OtherMember && s.rivaled[o] && (!n.joined || r.At.Before(n.joinedAt.Add(holders.RolloutTime))):
 		s.skipped[o] = true // a member that has just started takes a claim for any entry as one for its own
 	case r.Kind == job.Ended && r.Run.Outcome.Kind == job.NotStarted && r.Run.Verdict.Final():
-		s.unbegun[o] = failure{n, s.now}
+		s.unbegun[o] = failure{n, s.now, n.left}
 	case r.Kind == job.Ended && r.Reason == job.HandedOver:
 		s.handed++
 	case r.Kind == job.Dropped && r.Reason == job.HandedOver && n.userless:
 		s.gaveUp[givenUp{o, n.id}] = true
 	case r.Kind == job.Dropped && (r.Reason == job.NoMember || r.Reason == job.NoUser && r.Run.Attempt > 1):
-		s.unbegun[o] = failure{n, s.now}
+		s.unbegun[o] = failure{n, s.now, n.left}
 	case r.Reason == job.NoUser: // other members can run it
 	case r.Kind == job.Decided:
 		n.stored[o] = true
 		if r.Reason == job.NoMember && s.triedBy(o)[n.id] {
-			s.unbegun[o] = failure{n, s.now}
+			s.unbegun[o] = failure{n, s.now, n.left}
 		}
 		if r.Run == nil && (r.Reason != job.NoQuorum || s.faults.cuts || s.faults.dies) && r.Reason != job.NoMember {
 			first := r.Due
@@ -1033,7 +1034,7 @@ func (s *simRing) judgeOne(id job.ID, o exchange.Occurrence, until time.Time) {
 	}
 	ledger := s.faults.strict && id != "yield"
 	// A further attempt is made later, when other members may be present than at the scheduled time.
-	if attempt := s.failed[o]; attempt > 0 && attempt < 3 && !s.faults.cuts && !s.faults.dies && o.Time().Before(until) && !s.waits(id, o, true) && (s.unbegun[o].on == nil || !s.triedByMost(o) && !s.nobodyElseFits(id, s.unbegun[o].at, s.triedBy(o))) {
+	if attempt := s.failed[o]; attempt > 0 && attempt < 3 && !s.faults.cuts && !s.faults.dies && o.Time().Before(until) && !s.waits(id, o, true) && (s.unbegun[o].on == nil || !s.unbegun[o].left && !s.triedByMost(o) && !s.nobodyElseFits(id, s.unbegun[o].at, s.triedBy(o))) {
 		fail("invariant 25: attempt %d failed, and the next one never ran", attempt)
 	}
 	// The claim of an unreachable member counts for any entry, and any claim may count for a
