@@ -354,6 +354,7 @@ func (e *Engine) readClock(now job.Moment) {
 		e.setBack(-step)
 	case back && len(e.pending) > 0: // what was due and is not decided yet comes due again
 		e.agenda.Reset(e.now.Wall)
+		e.planResumes()
 	case lived && step >= agenda.SmallStep:
 		e.onHost.stepped = true
 		e.recordStep(step)

@@ -192,34 +192,45 @@ func minTime(a, b time.Time) time.Time {
 // TestMissedOccurrencesAreDecidedInSteps checks that jobs with many missed occurrences do
 // not keep one step busy for long.
 // TestSmallStepBackLosesNothingThatIsPending sets the clock back by some seconds while occurrences
-// wait for the next step.
+// wait for the next step: those of noon, and earlier ones after a pause until noon.
 func TestSmallStepBackLosesNothingThatIsPending(t *testing.T) {
-	h := newSimHost(t, extremeStart, time.UTC)
-	h.crontabs = []*crontab.File{h.crontab("t", strings.Repeat("0 12 * * * x\n", 500))}
-	h.start()
-	pass := func(d time.Duration) {
-		h.now.Wall, h.now.Up = h.now.Wall.Add(d), h.now.Up+d
-		h.step(event.Tick{})
-	}
-	pass(h.engine.View().Entry(0).Schedule.Next(h.now.Wall).Add(5 * time.Second).Sub(h.now.Wall))
-	if n := len(h.engine.pending); n == 0 || n == 500 {
-		t.Fatalf("%d of 500 jobs wait for the next step, want some", n)
-	}
-	h.now.Wall = h.now.Wall.Add(-10 * time.Second)
-	for range 100 {
-		pass(time.Millisecond)
-	}
-	pass(6 * time.Second)
-	for range 100 {
-		pass(time.Millisecond)
-	}
-	for i := range h.engine.View().Len() {
-		id, ran := h.engine.View().ID(i), map[job.RunID]bool{}
-		for _, r := range h.store.Runs(id) { // a value for each state of a run
-			ran[r.ID] = true
+	const jobs = 500
+	for entry, paused := range map[string]bool{"0 12 * * * x\n": false, "#@ pause-counts=yes catchup=once\n0 11 * * * x\n": true} {
+		h := newSimHost(t, extremeStart, time.UTC)
+		h.crontabs = []*crontab.File{h.crontab("t", strings.Repeat(entry, jobs))}
+		h.start()
+		noon := extremeStart.Truncate(24 * time.Hour).Add(12 * time.Hour)
+		ids := make([]job.ID, jobs)
+		for i := range ids {
+			ids[i] = h.engine.View().ID(i)
+			if paused {
+				h.step(event.Pause{Job: ids[i], Hold: job.Hold{By: "ann", Until: noon}})
+			}
 		}
-		if len(ran) != 1 {
-			t.Fatalf("%s ran %d times at %s, want once", id, len(ran), h.now.Wall)
+		passTo := func(wall time.Time) {
+			h.now.Wall, h.now.Up = wall, h.now.Up+max(wall.Sub(h.now.Wall), 0)
+			for range 100 {
+				h.step(event.Tick{})
+			}
+		}
+		if paused {
+			passTo(noon.Add(-30 * time.Minute))
+		}
+		h.now.Wall, h.now.Up = noon.Add(5*time.Second), h.now.Up+noon.Add(5*time.Second).Sub(h.now.Wall)
+		h.step(event.Tick{})
+		if n := len(h.engine.pending); n == 0 || n == jobs {
+			t.Fatalf("%d of %d jobs wait for the next step, want some", n, jobs)
+		}
+		passTo(noon.Add(-5 * time.Second))
+		passTo(noon.Add(time.Second))
+		for _, id := range ids {
+			ran := map[job.RunID]bool{}
+			for _, r := range h.store.Runs(id) { // a value for each state of a run
+				ran[r.ID] = true
+			}
+			if len(ran) != 1 {
+				t.Fatalf("%s ran %d times at %s, want once", id, len(ran), h.now.Wall)
+			}
 		}
 	}
 }
