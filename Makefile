@@ -51,7 +51,7 @@ LDFLAGS     := -s -X github.com/cronring/cronring/daemon/api.release=$(VERSION)
 # A cronring that runs here: the one that is installed may be another machine's.
 SELF        ?= $(BIN)/cronring
 
-.PHONY: help run build modules test programs check tests lint race machines long fuzz targets sim crash zones ring chaos attacks arm minutes lab compare clock bench bench-tui picture man options map install uninstall packages container release clean
+.PHONY: help run build modules test programs check tests lint race machines long fuzz targets sim crash sleepers zones ring chaos attacks arm minutes lab compare clock bench bench-tui picture man options map install uninstall packages container release clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -102,7 +102,7 @@ race: ## the packages RACED, under the race detector
 	@if command -v $$($(GO) env CC) >/dev/null; then CGO_ENABLED=1 $(GO) test -vet=off -short -count=1 -timeout 30m -skip '$(UNRACED)' -race $(RACED); else echo "SKIPPED: there is no C compiler, which the race detector needs"; fi
 
 long: RACED = ./daemon/... ./gossip/... ./cmd/... ./tui/...
-long: race fuzz sim crash zones ring attacks arm hosts ## the suites that take long
+long: race fuzz sim crash sleepers zones ring attacks arm hosts ## the suites that take long
 
 targets: ## list the fuzz targets
 	@grep -rhoE '^func $(TARGET)\(' --include=*_test.go . | sed 's/func //; s/(//' | sort -u
@@ -146,6 +146,9 @@ arm: ## vet for 32 bits, tests of packages without I/O, and the packaged program
 	GOARCH=arm64 $(GO) test -short -count=1 -timeout 10m -skip '$(UNEMULATED)' -exec qemu-aarch64-static $(DECIDING) ./crontab/...
 	GOARCH=arm $(GO) test -short -count=1 -timeout 10m -skip '$(UNEMULATED)' -exec qemu-arm-static $(DECIDING) ./crontab/...
 	CRONRING_LONG=1 $(GO) test ./packaging -run '^TestPackagesForARM$$' -count=1 -timeout 1h -v
+
+sleepers: build ## 10,000 jobs that sleep at the same time, a quarter of which make test runs
+	CRONRING_LONG=1 $(GO) test ./cmd/cronringd -run '^TestThousandsOfSleepingJobs$$' -count=1 -v
 
 zones: ## Next against its definition around every change of every zone, to 2200
 	CRONRING_LONG=1 $(GO) test ./crontab/timetable -run BruteForce -count=1 -timeout 1h

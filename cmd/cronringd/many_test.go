@@ -13,14 +13,17 @@ import (
 	"github.com/cronring/cronring/daemon/store"
 )
 
-// 10,000 jobs sleep at the same time: few threads, little memory, and every
-// exit status is the right one. It is the program as it is shipped: the race
+// Thousands of jobs sleep at the same time, 10,000 with CRONRING_LONG=1: few threads, little memory,
+// and every exit status is the right one. It is the program as it is shipped: the race
 // detector's shadow of this one would count as its memory.
-func TestTenThousandSleepingJobs(t *testing.T) {
+func TestThousandsOfSleepingJobs(t *testing.T) {
 	if os.Geteuid() != 0 || testing.Short() {
-		t.Skip("SKIPPED, NOT TESTED: 10,000 processes need root for their file descriptors, and half a minute")
+		t.Skip("SKIPPED, NOT TESTED: thousands of processes need root for their file descriptors, and many seconds")
 	}
-	const jobs = 10_000
+	jobs, most := 2_500, 80.
+	if os.Getenv("CRONRING_LONG") != "" {
+		jobs, most = 10_000, 200
+	}
 	gate := filepath.Join(t.TempDir(), "gate")
 	if err := syscall.Mkfifo(gate, 0o600); err != nil {
 		t.Fatal(err)
@@ -40,8 +43,8 @@ func TestTenThousandSleepingJobs(t *testing.T) {
 	if threads >= 50 {
 		t.Errorf("%.0f threads, want fewer than 50", threads)
 	}
-	if resident >= 200 {
-		t.Errorf("%.0f MB, want fewer than 200", resident)
+	if resident >= most {
+		t.Errorf("%.0f MB, want fewer than %.0f", resident, most)
 	}
 
 	// A reader that has opened the gate reads the end of the file; the next round unblocks the

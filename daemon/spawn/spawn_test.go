@@ -177,8 +177,8 @@ func TestThreadsAndGoroutinesStayFlat(t *testing.T) {
 	r.until("the ends", func() bool { return len(r.ended) == n+1 })
 }
 
-// Ten thousand, with the daemon around them, are TestTenThousandSleepingJobs of
-// cmd/cronringd.
+// TestThousandsOfSleepingJobs of cmd/cronringd has more, with the daemon around
+// them.
 func TestManySleepers(t *testing.T) {
 	needRoot(t, "have so many processes on every host")
 	n := 1_000
