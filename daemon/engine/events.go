@@ -73,6 +73,10 @@ func (e *Engine) emitted(ev event.Emit) {
 	e.answer(e.startAll(e.jobs.StartedBy(ev.Name, ev.User, ev.Admin), job.EventEmitted, job.DetailEmitted(source, ev.User, ev.By), env), nil)
 }
 
+// fileTimeLag is more than the time of a change of a file can be behind the clock, which the kernel
+// reads for it at its last tick.
+const fileTimeLag = time.Second
+
 // watchFiles requests that the files of all jobs with on=file: are watched. A job that is new, or did
 // not have on=file: before, waits for files that change after its mark.
 func (e *Engine) watchFiles() {
@@ -83,7 +87,7 @@ func (e *Engine) watchFiles() {
 		j := e.job(slot)
 		l := e.summary(j.ID, j.User)
 		if l.Since.IsZero() {
-			l.Since = time.Unix(0, e.marks[slot]).UTC()
+			l.Since = time.Unix(0, e.marks[slot]).UTC().Add(-fileTimeLag)
 			e.setSummary(l)
 		}
 		owned := job.Owned{Job: j.ID, User: j.User}
