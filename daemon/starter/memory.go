@@ -25,9 +25,12 @@ type memory struct {
 // span is a range of whole pages.
 type span struct{ from, to uintptr }
 
-// limit leaves out everything except code and constants. If that does not work, nothing is left
-// out: for the C library, for example, the kernel writes to the memory of a new process (rseq).
+// limit leaves out everything except code and constants. With the C library, and if that does not
+// work, nothing is left out.
 func (m *memory) limit() {
+	if cLibrary {
+		return
+	}
 	maps, err := os.ReadFile("/proc/self/maps")
 	if err != nil {
 		return // without /proc a start costs more

@@ -1,0 +1,5 @@
+//go:build !cgo
+
+package starter
+
+const cLibrary = false
