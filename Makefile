@@ -51,7 +51,7 @@ LDFLAGS     := -s -X github.com/cronring/cronring/daemon/api.release=$(VERSION)
 # A cronring that runs here: the one that is installed may be another machine's.
 SELF        ?= $(BIN)/cronring
 
-.PHONY: help run build modules test programs check tests lint race machines long fuzz targets sim crash sleepers zones ring chaos attacks arm minutes lab compare clock bench bench-tui picture man options map install uninstall packages container release clean
+.PHONY: help run build modules test programs check tests lint analysis race machines long fuzz targets sim crash sleepers zones ring chaos attacks arm minutes lab compare clock bench bench-tui picture man options map install uninstall packages container release clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -67,8 +67,6 @@ build: ## build bin/cronringd and bin/cronring
 modules: ## download the Go modules of the programs, the tests and their tools, in up to three attempts
 	$(RETRY) "download the Go modules" $(GO) mod download
 	$(RETRY) "download the tools that make packages" $(GO) list -modfile=packaging/tools.mod -deps tool >/dev/null
-	$(RETRY) "download what checks manifests" $(GO) -C packaging/manifests list -deps . >/dev/null
-	$(RETRY) "download staticcheck" $(GO) run $(STATICCHECK) -version
 	$(RETRY) "download actionlint" $(GO) run $(ACTIONLINT) -version
 
 test: modules build ## all that must pass: linters, tests, the race detector, booted machines, which mostly wait
@@ -80,7 +78,7 @@ programs: tests
 
 # As the next target, but with results that are still true from earlier, and packages and tests wait
 # beside each other.
-check: build lint ## what to run after each change, in a minute: linters and short tests, without those in SLOW
+check: build lint analysis ## what to run after each change, in a minute: linters and short tests, without those in SLOW
 	$(GO) test -vet=off -short -p 4 -parallel 6 -timeout 10m -skip '$(RINGS)|$(SLOW)' $$($(GO) list ./... | grep -v /packaging$$)
 
 tests: build ## the tests alone, without packaging and rings of daemons; root boots three small machines
@@ -89,14 +87,20 @@ tests: build ## the tests alone, without packaging and rings of daemons; root bo
 	@command -v tmux >/dev/null || echo "SKIPPED: tmux is not installed, so the dashboard is not driven in a terminal"
 	@$(GO) test -vet=off -count=1 -v ./daemon/cgroup | sed -n 's/.*SKIPPED, NOT TESTED: */SKIPPED: some tests of control groups: /p' | sort -u
 
-lint: ## gofmt, vet, the client for macOS, staticcheck, workflows, scripts, manual pages
+lint: ## gofmt, vet, the client for macOS, workflows, scripts, manual pages
 	@test -z "$$(gofmt -l .)" || { echo "gofmt -w these:"; gofmt -l .; exit 1; }
 	$(GO) vet ./...
 	GOOS=darwin GOARCH=arm64 $(GO) build $(UNOPTIMIZED) -o /dev/null ./cmd/cronring
-	$(GO) run $(STATICCHECK) ./...
 	$(GO) run $(ACTIONLINT) .github/workflows/*.yml
 	@if command -v shellcheck >/dev/null; then shellcheck -S warning -x .ci/run testdata/lab/*.sh testdata/lab/sendmail packaging/scripts/*; else echo "SKIPPED: shellcheck is not installed, so the scripts are not linted"; fi
 	@if command -v mandoc >/dev/null; then mandoc -T lint -W warning man/*.[1-9]; else echo "SKIPPED: mandoc is not installed, so the manual pages are not linted"; fi
+
+# On a fresh machine they take minutes to compile and to analyse SQLite, so "make test" is without them.
+analysis: ## staticcheck, and manifests of crontabs against the schemas of Kubernetes and Nomad
+	@$(RETRY) "download staticcheck" $(GO) run $(STATICCHECK) -version
+	@$(RETRY) "download what checks manifests" $(GO) -C packaging/manifests list -deps . >/dev/null
+	$(GO) run $(STATICCHECK) ./...
+	CRONRING_LONG=1 $(GO) test -vet=off ./cmd/cronring/migration/manifest
 
 race: ## the packages RACED, under the race detector
 	@if command -v $$($(GO) env CC) >/dev/null; then CGO_ENABLED=1 $(GO) test -vet=off -short -count=1 -timeout 30m -skip '$(UNRACED)' -race $(RACED); else echo "SKIPPED: there is no C compiler, which the race detector needs"; fi

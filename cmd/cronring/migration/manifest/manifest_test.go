@@ -96,6 +96,9 @@ func TestEveryOptionIsInEveryManifest(t *testing.T) {
 	} {
 		write("times", parsed(t, "SHELL=/bin/bash\nA='$HOME ${B} %{if}\"\nCRON_TZ=America/New_York\n#@ name=Long_name-that.needs-a-number-because-it-is-longer-than-a-name-may-be\n"+line+" echo \"$(date +\\%F) ${A}\" 'x' \t\\\\ \xff%in%put\n"))
 	}
+	if os.Getenv("CRONRING_LONG") == "" {
+		t.Skip("SKIPPED, NOT TESTED: the schemas of Kubernetes and Nomad take a minute to compile on a fresh machine: make analysis")
+	}
 	check := exec.Command("go", append([]string{"run", "."}, paths...)...)
 	check.Dir = "../../../../packaging/manifests"
 	check.Env = append(os.Environ(), "GOFLAGS=-mod=readonly", "GOWORK=off")
