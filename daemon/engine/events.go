@@ -73,8 +73,8 @@ func (e *Engine) emitted(ev event.Emit) {
 	e.answer(e.startAll(e.jobs.StartedBy(ev.Name, ev.User, ev.Admin), job.EventEmitted, job.DetailEmitted(source, ev.User, ev.By), env), nil)
 }
 
-// fileTimeLag is more than the time of a change of a file can be behind the clock, which the kernel
-// reads for it at its last tick.
+// fileTimeLag is longer than a file's time of change can be behind the clock: the kernel uses the time
+// of its last tick.
 const fileTimeLag = time.Second
 
 // watchFiles requests that the files of all jobs with on=file: are watched. A job that is new, or did

@@ -25,8 +25,8 @@ type memory struct {
 // span is a range of whole pages.
 type span struct{ from, to uintptr }
 
-// limit leaves out everything except code and constants. With the C library, and if that does not
-// work, nothing is left out.
+// limit leaves out everything except code and constants. With the C library, or if a new process
+// cannot run that way, nothing is left out.
 func (m *memory) limit() {
 	if cLibrary {
 		return
