@@ -98,8 +98,8 @@ func (e *Engine) succeed(l *job.Summary, r *live.Run, ended time.Time) {
 	}
 	l.Notified &^= over
 	e.notifySuccess(before, *l, r)
-	if slot, ok := e.slotOf(r); ok && live.IsOf(r, e.jobs.Entry(slot).User()) {
-		e.expect(e.jobs.Options(slot), *l) // not those of r, which may have started before an edit
+	if r.IsInstalled() && live.IsOf(r, e.jobs.Entry(r.Slot).User()) {
+		e.expect(e.jobs.Options(r.Slot), *l) // not those of r, which may have started before an edit
 	}
 }
 
@@ -110,8 +110,7 @@ func (e *Engine) pauseFailed(r *live.Run) {
 		r.State != job.RunEnded || r.Refused || r.Requested() {
 		return
 	}
-	slot, ok := e.slotOf(r)
-	if !ok || !live.IsOf(r, e.jobs.Entry(slot).User()) {
+	if !r.IsInstalled() || !live.IsOf(r, e.jobs.Entry(r.Slot).User()) {
 		return
 	}
 	if h, held := e.holds.Of(r.Job, r.User); held && h.Until.IsZero() && h.Covers(e.now.Wall) {

@@ -365,11 +365,10 @@ func (e *Engine) eraOf(o *option.Options) job.Era {
 // the runs whose hours changed, and after the clock was set all of them.
 func (e *Engine) checkHours(all bool) {
 	for id, r := range e.live {
-		slot, ok := e.slotOf(r)
-		if !ok || r.WaitsOn() != job.WaitsOnHours {
+		if !r.IsInstalled() || r.WaitsOn() != job.WaitsOnHours {
 			continue
 		}
-		if opens, _ := e.blackouts.Opens(e.jobs.Options(slot).Hours, e.now.Wall); all || !opens.Equal(r.NotBefore) {
+		if opens, _ := e.blackouts.Opens(e.jobs.Options(r.Slot).Hours, e.now.Wall); all || !opens.Equal(r.NotBefore) {
 			e.timers.Add(agenda.Timer{At: e.now.Up, Run: id, Kind: agenda.WaitOver})
 		}
 	}

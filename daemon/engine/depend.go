@@ -57,8 +57,7 @@ func (e *Engine) parents(r *live.Run) (passes bool) {
 
 // await looks up the state of all parents of a run.
 func (e *Engine) await(r *live.Run) *join.Parents {
-	slot, _ := e.slotOf(r)
-	parents := e.jobs.Parents(slot)
+	parents := e.jobs.Parents(r.Slot)
 	w := join.New(parents, e.sinceOf(r))
 	for i, p := range parents {
 		w.Update(i, e.endAfter(r.KnownParent(p.ID), p, w.Since, r))
@@ -68,8 +67,7 @@ func (e *Engine) await(r *live.Run) *join.Parents {
 
 // sinceOf returns the due time of the run's own previous occurrence.
 func (e *Engine) sinceOf(r *live.Run) time.Time {
-	slot, _ := e.slotOf(r)
-	s := e.jobs.Entry(slot).Schedule
+	s := e.jobs.Entry(r.Slot).Schedule
 	switch {
 	case r.Trigger == job.TriggerBoot:
 		return r.Due.Add(-1)
@@ -174,12 +172,11 @@ func (e *Engine) patience(r *live.Run) time.Time {
 	if r.Options.Wait > 0 {
 		return e.now.Wall.Add(r.Options.Wait)
 	}
-	slot, _ := e.slotOf(r)
 	from := r.Due
 	if e.now.Wall.After(from) {
 		from = e.now.Wall
 	}
-	return agenda.Next(e.jobs.Entry(slot).Schedule, from).UTC()
+	return agenda.Next(e.jobs.Entry(r.Slot).Schedule, from).UTC()
 }
 
 // refuseFor drops a run because its parents did not end as when= requires. If they ended
@@ -273,9 +270,9 @@ func (e *Engine) follow(r *live.Run) {
 func (e *Engine) followAll() {
 	e.following = true
 	for i := 0; i < len(e.over); i++ {
-		if slot, ok := e.slotOf(e.over[i]); ok {
-			e.updateWaiting(slot)
-			e.startOn(e.over[i], slot)
+		if r := e.over[i]; r.IsInstalled() {
+			e.updateWaiting(r.Slot)
+			e.startOn(r, r.Slot)
 		}
 	}
 	e.over, e.following = nil, false

@@ -336,13 +336,12 @@ func (e *Engine) View() *view.View {
 // the clock forward needs little: the skipped occurrences are late, and catchup= decides.
 // Runs that wait for hours check them again.
 func (e *Engine) readClock(now job.Moment) {
+	lived := e.now.Up > 0 // otherwise the last moment is from another process and has no time since boot
 	step := now.Wall.Sub(e.now.Wall)
-	if e.now.Up > 0 { // otherwise the last moment is from another process and has no time since boot
+	if lived {
 		step -= now.Up - e.now.Up
 	}
-	fresh := e.now.Wall.IsZero()
-	back := now.Wall.Before(e.now.Wall)
-	lived := e.now.Up > 0
+	fresh, back := e.now.Wall.IsZero(), now.Wall.Before(e.now.Wall)
 	if slept := now.Slept - e.now.Slept; lived && slept >= leastSuspend {
 		e.onHost.resumed = slept
 	}

@@ -90,13 +90,9 @@ func (e *Engine) renewToken(r *live.Run) (passes bool) {
 
 // starting returns the Start of a run whose job is installed.
 func (e *Engine) starting(r *live.Run) effect.Start {
-	slot, _ := e.slotOf(r)
-	entry := e.jobs.Entry(slot)
+	entry := e.jobs.Entry(r.Slot)
 	return effect.Start{Job: catalog.Describe(r.Job, entry), Run: r.Run, Entry: entry, LastSuccess: e.summary(r.Job, r.User).Success}
 }
-
-// slotOf returns the job of a run.
-func (e *Engine) slotOf(r *live.Run) (slot int, ok bool) { return r.Slot, r.Slot >= 0 }
 
 // locate sets the slot of a run. Each load of the crontabs updates it; see moveRuns.
 func (e *Engine) locate(r *live.Run) {
@@ -109,11 +105,10 @@ func (e *Engine) locate(r *live.Run) {
 // refresh gives a run the current options of its entry. It reports false if the job is not
 // installed any longer, or its name belongs to a job of another user by now.
 func (e *Engine) refresh(r *live.Run) bool {
-	slot, ok := e.slotOf(r)
-	if !ok || !live.IsOf(r, e.jobs.Entry(slot).User()) {
+	if !r.IsInstalled() || !live.IsOf(r, e.jobs.Entry(r.Slot).User()) {
 		return false
 	}
-	r.Options, r.Zone = e.jobs.Options(slot), e.jobs.Entry(slot).Zone().Location()
+	r.Options, r.Zone = e.jobs.Options(r.Slot), e.jobs.Entry(r.Slot).Zone().Location()
 	return true
 }
 
@@ -121,22 +116,21 @@ func (e *Engine) refresh(r *live.Run) bool {
 // checks with the current options whether the job may run at all. If not, the run is
 // dropped, or handed over if that is for a reason of this host, such as that the user was removed.
 func (e *Engine) goOn(r *live.Run, cause job.Reason) {
-	slot, ok := e.slotOf(r)
 	switch {
-	case !ok:
+	case !r.IsInstalled():
 		e.drop(r, job.JobRemoved)
 		return
 	case r.Reclaimed: // resumeShared continues it when that is permitted
 		return
-	case !live.IsOf(r, e.jobs.Entry(slot).User()): // another user has a job of that name by now
+	case !live.IsOf(r, e.jobs.Entry(r.Slot).User()): // another user has a job of that name by now
 		e.drop(r, job.JobRemoved)
 		return
 	case r.WaitsOn() == job.WaitsOnHours:
 		r.Opened = e.now.Past(r.NotBefore)
 	}
-	o, d := e.judgeAgain(r, slot, cause)
+	o, d := e.judgeAgain(r, cause)
 	switch {
-	case d.Do == job.DecideSkip && !e.isCandidate(slot) && e.isForOthers(r):
+	case d.Do == job.DecideSkip && !e.isCandidate(r.Slot) && e.isForOthers(r):
 		e.drop(r, job.HandedOver)
 		if r.Attempt > 1 {
 			e.handOver(r)
@@ -161,8 +155,8 @@ func (e *Engine) goOn(r *live.Run, cause job.Reason) {
 }
 
 // judgeAgain judges the occurrence of a run that exists.
-func (e *Engine) judgeAgain(r *live.Run, slot int, cause job.Reason) (gate.Occurrence, gate.Decision) {
-	o := e.occurrence(slot, r.Due, r.Trigger, cause)
+func (e *Engine) judgeAgain(r *live.Run, cause job.Reason) (gate.Occurrence, gate.Decision) {
+	o := e.occurrence(r.Slot, r.Due, r.Trigger, cause)
 	o.Run, o.By, o.Forced, o.Backfill = r, r.By, r.Forced, r.Backfill
 	return o, e.judge(&o)
 }
@@ -312,8 +306,7 @@ func (e *Engine) passSlots(r *live.Run) (passes bool) {
 // mayStill drops a run if the runs that were continued before it changed the decision: if they were
 // dropped as failures, breaker= may hold the job by now.
 func (e *Engine) mayStill(r *live.Run) bool {
-	slot, _ := e.slotOf(r)
-	_, d := e.judgeAgain(r, slot, r.Cause)
+	_, d := e.judgeAgain(r, r.Cause)
 	if d.Do != job.DecideSkip {
 		return true
 	}
@@ -442,7 +435,7 @@ func (e *Engine) handOverAgain(old job.Run) {
 // reclaim makes a run that has not begun wait until the ring permits it again. It reports
 // false if the run needs no permit.
 func (e *Engine) reclaim(r *live.Run) (waits bool) {
-	if _, ok := e.slotOf(r); !ok || !e.isShared(r) {
+	if !r.IsInstalled() || !e.isShared(r) {
 		return false
 	}
 	r.Reclaimed = true

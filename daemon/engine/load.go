@@ -241,10 +241,10 @@ func (e *Engine) moveRuns(p *install.Prepared, everything bool) (changed []*live
 func (e *Engine) queueUnsettled(runs []*live.Run) {
 	var gone, waiting []*live.Run
 	for _, r := range runs {
-		switch _, installed := e.slotOf(r); {
-		case !installed && (r.State == job.RunQueued || r.State == job.RunWaiting):
+		switch {
+		case !r.IsInstalled() && (r.State == job.RunQueued || r.State == job.RunWaiting):
 			gone = append(gone, r)
-		case installed && r.WaitsForParents():
+		case r.WaitsForParents():
 			waiting = append(waiting, r)
 		}
 	}
@@ -259,7 +259,7 @@ func (e *Engine) settle(n int) {
 		if e.live[r.ID] != r {
 			continue
 		}
-		if _, installed := e.slotOf(r); installed {
+		if r.IsInstalled() {
 			e.reconsider(r)
 		} else if r.State == job.RunQueued || r.State == job.RunWaiting {
 			e.drop(r, job.JobRemoved)

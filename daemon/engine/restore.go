@@ -105,7 +105,6 @@ func (e *Engine) HasWaiting() bool { return len(e.stalled) > 0 }
 // goOnWaiting makes a restored run wait again for what it waited for.
 func (e *Engine) goOnWaiting(r *live.Run, lastSeen time.Time) {
 	old, on := r.Run, r.WaitsOn()
-	slot, _ := e.slotOf(r)
 	if on == job.WaitsOnParents { // see reconsider
 		e.giveUpLater(r)
 		return
@@ -116,7 +115,7 @@ func (e *Engine) goOnWaiting(r *live.Run, lastSeen time.Time) {
 	}
 	var p agenda.Plan
 	if !r.Requested() { // as for the occurrences that a user requests
-		p = e.catchup(slot, []time.Time{due})
+		p = e.catchup(r.Slot, []time.Time{due})
 	}
 	switch {
 	case p.TooLate == 1:

@@ -60,7 +60,7 @@ func (e *Engine) recheck(a exchange.Recheck) {
 		if e.ring.unbegun[r.ID] == nil || r.State != job.RunQueued && r.State != job.RunWaiting {
 			continue
 		}
-		if slot, ok := e.slotOf(r); a.Of != nil && (!ok || !a.Of(slot)) {
+		if a.Of != nil && (!r.IsInstalled() || !a.Of(r.Slot)) {
 			e.progress(r, exchange.Begun)
 			continue
 		}

@@ -41,6 +41,9 @@ type Run struct {
 	StoredAt     time.Time       // of a run that is reclaimed after a restart: when the previous daemon was last alive
 }
 
+// IsInstalled reports whether the job of a run is installed. Otherwise Slot is the index of no job.
+func (r *Run) IsInstalled() bool { return r.Slot >= 0 }
+
 // Gate is the position of a run between overlap= and its process. A run passes the gates
 // in this order, and each gate can hold it back.
 type Gate uint8
