@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/filetest"
+	"github.com/cronring/cronring/daemon/hosttest"
 )
 
 // TestMain lets the machines run the test binary as a tool: see tool_test.go.
@@ -169,21 +170,16 @@ func (m machine) furnish(t testing.TB, dir string) {
 	}
 }
 
-// built is the directory of the programs: static like a release, and built once.
+// built is the directory of the programs, which are built once.
 var built = sync.OnceValues(func() (string, error) {
-	if dir := os.Getenv("CRONRING_BIN"); dir != "" {
-		return dir, nil
-	}
 	dir, err := filepath.Abs("../bin/lab")
-	if err != nil {
-		return "", err
+	if err == nil {
+		err = os.MkdirAll(dir, 0o755)
 	}
-	make := exec.Command("make", "-s", "-C", "..", "build", "BIN="+dir)
-	make.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if said, err := make.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("make build: %w\n%s", err, said)
+	if err == nil {
+		err = hosttest.PutPrograms(dir)
 	}
-	return dir, nil
+	return dir, err
 })
 
 func binaries(t testing.TB) string {

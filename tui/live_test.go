@@ -2,7 +2,6 @@ package tui
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -36,13 +36,8 @@ func TestMain(m *testing.M) {
 func program(t testing.TB, name string) string {
 	t.Helper()
 	programs.Do(func() {
-		if programs.dir, programs.err = os.MkdirTemp("", "cronring-tui-"); programs.err != nil {
-			return
-		}
-		build := exec.Command("go", "build", "-o", programs.dir+"/", "../cmd/...")
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := build.CombinedOutput(); err != nil {
-			programs.err = fmt.Errorf("go build: %w\n%s", err, out)
+		if programs.dir, programs.err = os.MkdirTemp("", "cronring-tui-"); programs.err == nil {
+			programs.err = hosttest.PutPrograms(programs.dir)
 		}
 	})
 	if programs.err != nil {

@@ -23,12 +23,7 @@ func TestHostScript(t *testing.T) {
 	if out, err := probe.CombinedOutput(); err != nil {
 		hosttest.Missing(t, "no mount name space can be made here: %v: %s", err, out)
 	}
-	bin := t.TempDir()
-	build := exec.Command("go", "build", "-o", bin+"/", "../...")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0") // release builds have no cgo
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
+	bin := hosttest.Programs(t)
 	t.Run("manual", func(t *testing.T) { tryManual(t, bin) })
 	scripts, err := filepath.Glob("../../testdata/script/host_*.txtar")
 	if err != nil || len(scripts) == 0 {

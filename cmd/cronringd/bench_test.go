@@ -16,6 +16,7 @@ import (
 
 	"github.com/robfig/cron/v3"
 
+	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/store"
 )
@@ -211,16 +212,10 @@ func procField(b testing.TB, path, name string) float64 {
 	return 0
 }
 
-// buildDaemon builds the program as it is shipped: without the tests.
+// buildDaemon returns the program as it is shipped: without the tests.
 func buildDaemon(b testing.TB) string {
 	b.Helper()
-	program := filepath.Join(b.TempDir(), "cronringd")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s", "-o", program, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		b.Fatalf("go build: %v\n%s", err, out)
-	}
-	return program
+	return filepath.Join(hosttest.Programs(b), "cronringd")
 }
 
 // startDaemon starts a daemon, whose channel is closed once all is loaded.

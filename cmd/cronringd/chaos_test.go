@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/hosttest"
 )
 
 // chaos is a ring of five hosts under faults. It is judged by what the jobs themselves
@@ -276,7 +277,7 @@ func TestChaos(t *testing.T) {
 	if os.Getenv("CRONRING_LONG") == "" {
 		t.Skip("SKIPPED, NOT TESTED: takes the greater part of an hour; make chaos runs it")
 	}
-	bin := programs(t)
+	bin := hosttest.Programs(t)
 	table := &chaosTable{}
 	t.Cleanup(func() { t.Logf("\n%v", table) })
 	for _, mode := range []string{api.RingAvailable, api.RingStrict} {

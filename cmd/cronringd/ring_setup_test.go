@@ -15,6 +15,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/filetest"
+	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/man/mantest"
 )
@@ -64,7 +65,7 @@ func TestRingSetupOfTwoHosts(t *testing.T) {
 		t.Skip("SKIPPED, NOT TESTED: -short excludes tests that boot hosts")
 	}
 	t.Parallel()
-	bin := programs(t)
+	bin := hosttest.Programs(t)
 	network := newNetwork(t, 2)
 	hosts := map[string]*namespaceHost{"1": network.boot(0, bin), "2": network.boot(1, bin)}
 	for i, h := range hosts {
@@ -171,7 +172,7 @@ func TestRingExamples(t *testing.T) {
 			text := scheduledTimes.ReplaceAllString(files[mantest.System], "* * * * *")
 			text = regexp.MustCompile(`/usr/local/bin/\w+`).ReplaceAllString(text, "true")
 			text = strings.ReplaceAll(text, "#@ ", "#@ sec=*/2 ")
-			bin, network := programs(t), newNetwork(t, c.n)
+			bin, network := hosttest.Programs(t), newNetwork(t, c.n)
 			var all []*namespaceHost
 			for i := range c.n {
 				h := network.boot(i, bin)
@@ -232,7 +233,7 @@ func TestRingSetupOfThreeDaemons(t *testing.T) {
 		t.Skip("SKIPPED, NOT TESTED: -short excludes tests that boot hosts")
 	}
 	t.Parallel()
-	h := newNetwork(t, 1).boot(0, programs(t)) // its ports are free
+	h := newNetwork(t, 1).boot(0, hosttest.Programs(t)) // its ports are free
 	const dir = "/run/laptop"
 	h.shell("install -d -o 65534 " + dir + "; install -D -t /run/bin " + h.bin + "/*")
 	h.bin = "/run/bin" // which others than root can reach

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"os/user"
 	"path/filepath"
 	"testing"
@@ -19,22 +18,10 @@ import (
 	"github.com/cronring/cronring/daemon/sandbox"
 )
 
-// programs builds both programs and returns their directory.
-func programs(t *testing.T) string {
-	t.Helper()
-	bin := t.TempDir()
-	build := exec.Command("go", "build", "-o", bin+"/", "../...")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0") // release builds have no cgo
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	return bin
-}
-
 // TestScripts runs the online scripts of testdata/script: both programs, as
 // they are shipped, on a real daemon.
 func TestScripts(t *testing.T) {
-	bin := programs(t)
+	bin := hosttest.Programs(t)
 	scripts, err := filepath.Glob("../../testdata/script/online_*.txtar")
 	if err != nil || len(scripts) == 0 {
 		t.Fatalf("no scripts: %v", err)

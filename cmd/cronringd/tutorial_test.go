@@ -11,6 +11,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/filetest"
+	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/man/mantest"
 )
 
@@ -47,7 +48,7 @@ func TestTutorial(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &session{dir: dir, bin: programs(t)}
+	s := &session{dir: dir, bin: hosttest.Programs(t)}
 	tried := map[string]bool{}
 	for _, e := range examples {
 		if name, ok := strings.CutPrefix(e.More, "as "); ok {

@@ -39,7 +39,7 @@ func TestSimulationOfRings(t *testing.T) {
 	}
 	rings := uint64(*seeds) / 3 // one ring takes as long as several hosts of TestSimulation
 	if testing.Short() {
-		rings = min(rings, 20)
+		rings = min(rings, 8)
 	}
 	var given, handed atomic.Int64
 	t.Run("all", func(t *testing.T) {

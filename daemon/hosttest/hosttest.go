@@ -1,5 +1,5 @@
-// Package hosttest owns the skipping of tests that the host cannot run, and how long tests wait for an
-// event.
+// Package hosttest owns the skipping of tests that the host cannot run, how long tests wait for an
+// event, and the programs that tests execute.
 package hosttest
 
 import (

@@ -173,13 +173,7 @@ func (x *container) exec(command ...string) (string, error) {
 // TestContainer runs the image of the real programs as an engine would.
 func TestContainer(t *testing.T) {
 	hosttest.Root(t, "namespaces and chroot need root")
-	bin := t.TempDir()
-	build := exec.Command("go", "build", "-ldflags=-s", "-o", bin+"/", "../../cmd/...")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	_, c, layer := opened(t, written(t, bin))
+	_, c, layer := opened(t, written(t, hosttest.Programs(t)))
 	t.Run("WithoutShell", func(t *testing.T) { runWithoutShell(t, unpack(t, layer), c) })
 	t.Run("WithShell", func(t *testing.T) { runWithShell(t, unpack(t, layer), c) })
 }
