@@ -68,7 +68,7 @@ func (s *Spawner) fetchCredentials(ctx context.Context, c *child, who account.Ac
 	if s.groups.begin(c, false) {
 		return
 	}
-	s.enqueue(c.user, func() {
+	s.calls.Add(c.user, func() {
 		own, err := s.makeCredentials(ctx, c, who)
 		m := made{err: err}
 		if err == nil && !s.takesSession(c) && s.needsGroup(c) {

@@ -16,6 +16,7 @@ import (
 	"github.com/cronring/cronring/daemon/filetest"
 	"github.com/cronring/cronring/daemon/hosttest"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/spawn/usercalls"
 )
 
 // memoryRuns makes a directory for Options.Runs in memory, as on a host.
@@ -168,7 +169,7 @@ func TestCredentialThatNeverAnswersDelaysItsUserAlone(t *testing.T) {
 	good := write(t, filepath.Join(dir, "good"), "word\n", 0o600, "root")
 	r := newTestSpawner(t, Options{Runs: runs})
 	var stuck []job.RunID
-	for range 2 * sessionCallers {
+	for range 2 * usercalls.Limit {
 		stuck = append(stuck, r.start("echo it runs", as(somebody()), with(t, "credential=a:"+pipe)))
 	}
 	for range 3 {

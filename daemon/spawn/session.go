@@ -23,18 +23,6 @@ func (c *child) sessionName() string {
 	return SessionOf(c.run)
 }
 
-// sessionCallers is how many sessions of one user are begun, and how many runs of the user get their
-// credentials, at once. A PAM module may wait for a
-// directory service, or for something that the user controls; other users' starts must not wait
-// with it.
-const sessionCallers = 4
-
-// sessionCalls are the sessions and credentials of one user that are being worked on.
-type sessionCalls struct {
-	callers int
-	waiting []func() // oldest first
-}
-
 func (s *Spawner) takesSession(c *child) bool {
 	return s.options.Sessions != nil && s.options.Sessions.Takes(&c.start.Job)
 }
@@ -76,38 +64,7 @@ func (s *Spawner) call(c *child, ours pipe.Ends, call func()) {
 	defer s.mu.Unlock()
 	c.session, c.unsure, c.pipes = true, true, ours
 	s.unsure++
-	s.enqueue(c.user, call)
-}
-
-// enqueue has a goroutine of the user make a call. Spawner.mu is held.
-func (s *Spawner) enqueue(user string, call func()) {
-	calls := s.calls[user]
-	if calls == nil {
-		calls = &sessionCalls{}
-		s.calls[user] = calls
-	}
-	calls.waiting = append(calls.waiting, call)
-	if calls.callers < sessionCallers {
-		calls.callers++
-		s.tasks.Go(func() { s.makeCalls(user, calls) })
-	}
-}
-
-func (s *Spawner) makeCalls(user string, calls *sessionCalls) {
-	for {
-		s.mu.Lock()
-		if len(calls.waiting) == 0 {
-			if calls.callers--; calls.callers == 0 {
-				delete(s.calls, user)
-			}
-			s.mu.Unlock()
-			return
-		}
-		call := calls.waiting[0]
-		calls.waiting = calls.waiting[1:]
-		s.mu.Unlock()
-		call()
-	}
+	s.calls.Add(c.user, call)
 }
 
 // callSession does not begin a session that is no longer wanted. It does not interrupt a call,

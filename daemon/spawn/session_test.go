@@ -20,6 +20,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn/handed"
+	"github.com/cronring/cronring/daemon/spawn/usercalls"
 )
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -217,18 +218,18 @@ func TestSessionsAreBegunAFewAtATime(t *testing.T) {
 		r.start("work")
 	}
 	var first []*fakeSession
-	for range sessionCallers {
+	for range usercalls.Limit {
 		first = append(first, f.asked(r))
 	}
 	if more := len(f.asks); more != 0 {
-		t.Errorf("%d calls beyond %d at once", more, sessionCallers)
+		t.Errorf("%d calls beyond %d at once", more, usercalls.Limit)
 	}
 	stopped := job.RunID(n)
 	r.spawner.Kill(effect.Kill{Run: stopped, Signal: syscall.SIGTERM})
 	for _, s := range first {
 		f.through(r, s)
 	}
-	for range n - 1 - sessionCallers {
+	for range n - 1 - usercalls.Limit {
 		f.through(r, f.asked(r))
 	}
 	wantOutcome(t, r.await(stopped), job.Outcome{Kind: job.NotStarted, Error: errCancelled.Error()})
@@ -285,12 +286,12 @@ func TestSessionIsLostByItsManagerAlone(t *testing.T) {
 func TestHoldBeginsNoMoreSessions(t *testing.T) {
 	f := newFakeSessions()
 	r := newTestSpawner(t, Options{Sessions: f})
-	const n = sessionCallers + 3
+	const n = usercalls.Limit + 3
 	for range n {
 		r.start("work")
 	}
 	var begun []*fakeSession
-	for range sessionCallers {
+	for range usercalls.Limit {
 		begun = append(begun, f.asked(r))
 	}
 	answered := make(chan struct{})
@@ -305,11 +306,11 @@ func TestHoldBeginsNoMoreSessions(t *testing.T) {
 	}()
 	starts := r.hold(t.Context())
 	receive(r, "all answers", answered)
-	if len(starts) != n-sessionCallers || len(r.spawner.Handover()) != sessionCallers {
-		t.Errorf("%d runs not begun and %d handed over, want %d and %d", len(starts), len(r.spawner.Handover()), n-sessionCallers, sessionCallers)
+	if len(starts) != n-usercalls.Limit || len(r.spawner.Handover()) != usercalls.Limit {
+		t.Errorf("%d runs not begun and %d handed over, want %d and %d", len(starts), len(r.spawner.Handover()), n-usercalls.Limit, usercalls.Limit)
 	}
 	r.spawner.Resume()
-	for range n - sessionCallers {
+	for range n - usercalls.Limit {
 		s := f.asked(r)
 		s.reply <- nil
 		begun = append(begun, s)
@@ -329,16 +330,16 @@ func TestSessionsOfOneUserDelayNoOther(t *testing.T) {
 	f := newFakeSessions()
 	r := newTestSpawner(t, Options{Sessions: f})
 	var hanging []*fakeSession
-	for range sessionCallers + 2 {
+	for range usercalls.Limit + 2 {
 		r.start("work", as(other.Name))
 	}
-	for range sessionCallers {
+	for range usercalls.Limit {
 		hanging = append(hanging, f.asked(r))
 	}
 	r.start("work")
 	s := f.asked(r)
 	if s.Account.Name != ownName() {
-		t.Fatalf("more than %d sessions of %s are begun at once", sessionCallers, s.Account.Name)
+		t.Fatalf("more than %d sessions of %s are begun at once", usercalls.Limit, s.Account.Name)
 	}
 	f.through(r, s)
 	for _, s := range hanging {

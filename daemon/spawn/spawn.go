@@ -24,6 +24,7 @@ import (
 	"github.com/cronring/cronring/daemon/spawn/runoutput"
 	"github.com/cronring/cronring/daemon/spawn/self"
 	"github.com/cronring/cronring/daemon/spawn/stage"
+	"github.com/cronring/cronring/daemon/spawn/usercalls"
 	"github.com/cronring/cronring/daemon/starter"
 	"github.com/cronring/cronring/daemon/wake"
 )
@@ -40,12 +41,13 @@ type Spawner struct {
 	priority self.Priority // the process loop's
 	working  atomic.Int64  // since when the process loop is at work, in nanoseconds of monotonic time; 0: it waits
 	reader   *reader
-	tasks    sync.WaitGroup // of all but the process loop and the reader
-	occupied occupied       // the process loop's
-	dir      runoutput.Dir  // Options.Runs
-	space    *budget.Budget // for files in it
-	tails    *budget.Budget // descriptors of tails
-	slow     *budget.Budget // tails without descriptors
+	tasks    sync.WaitGroup  // of all but calls, the process loop and the reader
+	calls    usercalls.Calls // which begin sessions and read credentials
+	occupied occupied        // the process loop's
+	dir      runoutput.Dir   // Options.Runs
+	space    *budget.Budget  // for files in it
+	tails    *budget.Budget  // descriptors of tails
+	slow     *budget.Budget  // tails without descriptors
 
 	life        context.Context // until Run returns
 	checkTime   time.Duration   // how long the command of if= may take
@@ -64,7 +66,6 @@ type Spawner struct {
 	taken     []adoption               // from another daemon, before Run
 	owed      int                      // runs whose end is not yet reported
 	busy      map[*child]bool          // programs of the daemon's, queued or going
-	calls     map[string]*sessionCalls // by user
 	unsure    int                      // sessions that may or may not have begun
 	extra     int                      // descriptors besides those that the reader reads
 	ask       unresolvedUsers          // accounts to be found
@@ -159,7 +160,6 @@ func New(options Options) *Spawner {
 		checkTime: defaultCheckTime, logPatience: logPatience,
 		logs: make(map[int]*child), lastLogs: make(map[string]int),
 		busy:   make(map[*child]bool),
-		calls:  make(map[string]*sessionCalls),
 		ask:    unresolvedUsers{waiting: make(map[string][]*child)},
 		groups: preparing{all: make(map[*child]bool)},
 	}
@@ -308,6 +308,7 @@ func (s *Spawner) Run(ctx context.Context) error {
 	reader.stop()
 	err = <-readerDone
 	end()
+	s.calls.Wait()
 	s.tasks.Wait()
 	return err
 }
