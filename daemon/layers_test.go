@@ -47,7 +47,7 @@ var layers = [][]string{
 	{"daemon/store/database"},
 	{"daemon/store/audit", "daemon/store/revision", "daemon/store/state", "daemon/store/statistics"},
 	{"daemon/store/prune"},
-	{"daemon/spawn/runoutput", "daemon/spawn/proc", "daemon/spawn/self", "daemon/spawn/epoll", "daemon/spawn/pipe", "daemon/spawn/usercalls"},
+	{"daemon/spawn/runoutput", "daemon/spawn/proc", "daemon/spawn/self", "daemon/spawn/epoll", "daemon/spawn/pipe", "daemon/spawn/usercalls", "daemon/spawn/workloop"},
 	{"daemon/spawn/command", "daemon/spawn/handed"},
 	{"daemon/spawn/logfile", "daemon/spawn/stage"},
 	{"daemon/clock", "daemon/spawn", "daemon/spool", "daemon/store", "daemon/mail", "daemon/notify", "daemon/journal", "daemon/metrics", "daemon/session", "daemon/manager", "daemon/cgroup", "daemon/preserve", "gossip/link", "gossip/link/linktest", "gossip/transport"},

@@ -195,7 +195,7 @@ func (s *Spawner) takeOne(c *child, from handed.Run) {
 	defer s.mu.Unlock()
 	if c.tail != nil {
 		if c.open == 0 && !c.tail.slow {
-			s.acts = append(s.acts, func() { s.endTail(c) })
+			s.loop.Call(func() { s.endTail(c) })
 		}
 		return
 	}
@@ -214,13 +214,13 @@ func (s *Spawner) takeOne(c *child, from handed.Run) {
 	case !c.outcome.IsZero() && c.open > 0:
 		s.reader.linger(c)
 	case !c.outcome.IsZero():
-		s.acts = append(s.acts, func() { s.report(c, nil) })
+		s.loop.Call(func() { s.report(c, nil) })
 	case !c.over.IsZero():
 		s.awaitGroup(c)
 	case c.session:
 		s.awaitSession(c)
 	case c.open == 0 && c.foreign && c.pidfd == 0:
-		s.acts = append(s.acts, func() { s.giveUpUnseen(c) })
+		s.loop.Call(func() { s.giveUpUnseen(c) })
 	}
 }
 

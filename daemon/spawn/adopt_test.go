@@ -160,10 +160,7 @@ func init() {
 			return fmt.Errorf("a process without a pidfd: %v; want it alive, as its number may be another's", err)
 		}
 		given := make(chan struct{})
-		r.spawner.mu.Lock()
-		r.spawner.acts = append(r.spawner.acts, func() { close(given) }) // after the event that ends the adoption
-		r.spawner.mu.Unlock()
-		r.spawner.wakeLoop()
+		r.spawner.loop.Call(func() { close(given) }) // after the event that ends the adoption
 		receive(r, "the process loop", given)
 		if err := syscall.Kill(children[keptBeyond-1].PID, syscall.SIGKILL); err != nil { // the test kills it
 			return err

@@ -156,11 +156,10 @@ func (s *Spawner) killForeign(c *child, sig syscall.Signal) {
 	case c.pidfd != 0:
 		err := unix.PidfdSendSignal(c.pidfd, sig, nil, unix.PIDFD_SIGNAL_PROCESS_GROUP)
 		if err == unix.EINVAL && unix.PidfdSendSignal(c.pidfd, 0, nil, 0) == nil && c.pid > 1 {
-			signalGroup(c.pid, sig)
+			proc.SignalGroup(c.pid, sig)
 		}
 	case sig == syscall.SIGKILL:
-		s.acts = append(s.acts, func() { s.giveUp(c) })
-		s.wakeLoop()
+		s.loop.Call(func() { s.giveUp(c) })
 	}
 }
 
@@ -196,7 +195,7 @@ func (s *Spawner) seeDeath(c *child, reaped, last bool) {
 	outcome, known := c.exit(reaped, last)
 	if !known {
 		if c.reaping == nil {
-			c.reaping = time.AfterFunc(s.options.Linger, func() { s.later(func() { s.seeDeath(c, false, true) }) })
+			c.reaping = time.AfterFunc(s.options.Linger, func() { s.loop.Call(func() { s.seeDeath(c, false, true) }) })
 		}
 		s.mu.Unlock()
 		return
@@ -282,8 +281,7 @@ func (s *Spawner) killLeftover(c *child, sig syscall.Signal) {
 		if c.session {
 			s.options.Sessions.Kill(c.sessionName(), sig)
 		}
-		s.acts = append(s.acts, func() { s.endLeftover(c) })
-		s.wakeLoop()
+		s.loop.Call(func() { s.endLeftover(c) })
 	}
 }
 
@@ -311,13 +309,13 @@ func (s *Spawner) awaitGroups() {
 			case err != nil || groups[c.pid]:
 				waiting = append(waiting, c)
 			default:
-				s.acts = append(s.acts, func() { s.endLeftover(c) })
+				s.loop.Call(func() { s.endLeftover(c) })
 			}
 		}
 		clear(s.leftovers[len(waiting):])
 		s.leftovers = waiting
 		s.mu.Unlock()
-		s.wakeLoop()
+		s.loop.Wake()
 		if len(waiting) == 0 {
 			return
 		}
@@ -397,16 +395,6 @@ func (s *Spawner) abandon(c *child, why error) {
 		s.files.Release(c.tool.stdin)
 	}
 	s.report(c, nil)
-}
-
-func (s *Spawner) settleOwed() {
-	s.mu.Lock()
-	s.owed--
-	idle := s.owed == 0
-	s.mu.Unlock()
-	if idle {
-		s.wakeLoop() // the process loop may wait for this in order to return
-	}
 }
 
 // reapLog is called when the process of a run's file has ended. Spawner.mu is

@@ -115,7 +115,7 @@ func (s *Spawner) prepared(c *child, m made) {
 			m.group.Remove()
 		}
 	}
-	s.wakeLoop()
+	s.loop.Wake()
 }
 
 // enter opens the directory of a group that a process can be created in.
@@ -163,7 +163,7 @@ func (s *Spawner) endGroup(c *child) (used job.Usage, limit job.Reason) {
 		c.group.Kill()
 	}
 	if g := c.group; !g.Remove() {
-		s.later(func() { s.occupied.add(g) })
+		s.loop.Call(func() { s.occupied.add(g) })
 	}
 	return used, limit
 }

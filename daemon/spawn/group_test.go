@@ -180,7 +180,7 @@ func TestGroupLimitsTasks(t *testing.T) {
 func (s *Spawner) endStray(t *testing.T) {
 	t.Helper()
 	done := make(chan bool)
-	s.later(func() {
+	s.loop.Call(func() {
 		for _, g := range s.occupied.groups {
 			g.Kill()
 			for late := time.Now().Add(patience / 2); !g.Remove(); {

@@ -14,6 +14,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn/handed"
+	"github.com/cronring/cronring/daemon/spawn/proc"
 )
 
 // pauseRequest is one request to pause.
@@ -63,7 +64,7 @@ func (s *Spawner) Hold(ctx context.Context) ([]effect.Start, error) {
 	}
 	s.hold = h
 	s.mu.Unlock()
-	s.wakeLoop()
+	s.loop.Wake()
 	select {
 	case <-h.paused:
 	case <-ctx.Done():
@@ -81,11 +82,11 @@ func (s *Spawner) force(h *pauseRequest) {
 	h.forced = true
 	for c := range s.busy {
 		if c.pid != 0 && c.outcome.IsZero() {
-			signalGroup(c.pid, syscall.SIGKILL)
+			proc.SignalGroup(c.pid, syscall.SIGKILL)
 		}
 	}
 	s.mu.Unlock()
-	s.wakeLoop()
+	s.loop.Wake()
 }
 
 // pauseIfQuiet pauses if Hold was called and no operation is in progress that cannot be handed over.
@@ -164,7 +165,7 @@ func (s *Spawner) Resume() {
 	s.inherit(s.begunRuns(), false)
 	close(s.hold.resumed)
 	s.hold = nil
-	s.wakeLoop()
+	s.loop.Wake()
 }
 
 // Handover returns all runs with a process, for Adopt in the program that replaces this one, and

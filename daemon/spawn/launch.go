@@ -14,10 +14,56 @@ import (
 	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn/command"
+	"github.com/cronring/cronring/daemon/spawn/logfile"
 	"github.com/cronring/cronring/daemon/spawn/pipe"
+	"github.com/cronring/cronring/daemon/spawn/proc"
 	"github.com/cronring/cronring/daemon/spawn/stage"
 	"github.com/cronring/cronring/daemon/starter"
 )
+
+// Helper is the whole program of a process that a Spawner starts for itself: the starter, a
+// writer of a log= file, or what a run does before its command. In any other process it does nothing.
+// Programs that run a Spawner must call it first.
+func Helper() {
+	starter.Serve()
+	logfile.Serve()
+	stage.Serve()
+}
+
+// begin starts one run and reports that, or that it could not be started.
+func (s *Spawner) begin(ctx context.Context, c *child) {
+	if s.cancelled(c) {
+		s.abandon(c, errCancelled)
+		return
+	}
+	who, ok, err := s.userOf(c)
+	switch {
+	case err != nil:
+		s.abandon(c, err)
+	case !ok:
+		s.inquire(ctx, c)
+	case s.made(c) == nil && len(credentialsOf(c.start)) > 0:
+		s.fetchCredentials(ctx, c, who)
+	case s.takesSession(c):
+		s.beginSession(ctx, c, who)
+	case s.made(c) == nil && s.needsGroup(c):
+		s.prepare(ctx, c)
+	default:
+		s.beginHere(c, who)
+	}
+}
+
+func (s *Spawner) beginHere(c *child, who account.Account) {
+	io, err := s.launch(c, who)
+	if err != nil {
+		s.abandon(c, err)
+		return
+	}
+	if !c.check {
+		s.storeDescriptors(c, io.Ours)
+	}
+	s.reader.watch(c, io.Ours, io.Status)
+}
 
 // launch makes the process of a run and returns our ends of what it prints.
 func (s *Spawner) launch(c *child, who account.Account) (pipe.Stdio, error) {
@@ -195,7 +241,7 @@ func (s *Spawner) register(c *child, pid int, io pipe.Stdio) {
 	case c.kill != 0:
 		s.kill(c, c.kill)
 	case c.tool != nil && s.hold != nil && s.hold.forced: // force came just before
-		signalGroup(pid, syscall.SIGKILL)
+		proc.SignalGroup(pid, syscall.SIGKILL)
 	}
 }
 
@@ -338,7 +384,7 @@ func (s *Spawner) deliver(name string, f lookup) {
 	}
 	delete(s.ask.waiting, name)
 	s.mu.Unlock()
-	s.wakeLoop()
+	s.loop.Wake()
 }
 
 // limitCheck ends the command of if= when its time is over.

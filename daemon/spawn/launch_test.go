@@ -416,7 +416,7 @@ func TestWorkingWhileTheStarterHangs(t *testing.T) {
 // starterPID requests the pid from the goroutine that owns the starter.
 func (r *testSpawner) starterPID() int {
 	pid := make(chan int, 1)
-	r.spawner.later(func() { pid <- r.spawner.starter.PID() })
+	r.spawner.loop.Call(func() { pid <- r.spawner.starter.PID() })
 	return receive(r, "the starter's number", pid)
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/cronring/cronring/daemon/spawn/command"
 	"github.com/cronring/cronring/daemon/spawn/logfile"
 	"github.com/cronring/cronring/daemon/spawn/pipe"
+	"github.com/cronring/cronring/daemon/spawn/proc"
 )
 
 // A process of the run's user appends the output of a run with log=file:PATH to the file, and gets
@@ -142,7 +143,7 @@ func (s *Spawner) killLog(c *child) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c.log.pid != 0 {
-		signalGroup(c.log.pid, syscall.SIGKILL)
+		proc.SignalGroup(c.log.pid, syscall.SIGKILL)
 	}
 }
 

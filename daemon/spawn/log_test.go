@@ -223,7 +223,7 @@ func TestLogProcessThatCannotBeStarted(t *testing.T) {
 			r.awaitDeaths()
 		}
 	}}})
-	r.spawner.later(func() { <-given })
+	r.spawner.loop.Call(func() { <-given })
 	first := r.start("echo it runs", as(somebody()), entry(t, "#@ log=file:"+filepath.Join(dir, "log"), crontab.User))
 	second := r.start("true", as(somebody()))
 	close(given)

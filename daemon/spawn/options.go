@@ -101,6 +101,30 @@ type Options struct {
 	Groups Groups
 }
 
+func (o *Options) setDefaults() {
+	o.Linger = cmp.Or(o.Linger, 2*time.Second)
+	if o.Location == nil {
+		o.Location = time.LoadLocation
+	}
+	if o.Accounts == nil {
+		o.Accounts = account.New(account.Options{})
+	}
+	if o.Memory == nil {
+		o.Memory = budget.New(UserMemory, RootMemory)
+	}
+}
+
+func (o *Options) commandMaker() command.Maker {
+	m := command.Maker{
+		Family: o.Family, Path: o.Path, Node: o.Node, Socket: o.Socket,
+		Location: o.Location, BaseEnv: o.BaseEnv, Limits: o.Limits, Group: o.Accounts.Group,
+	}
+	if o.Notify != nil {
+		m.Notify = o.Notify.Path
+	}
+	return m
+}
+
 // Accounts is the part of *account.Directory that a Spawner uses.
 type Accounts interface {
 	// Known answers at once, or not at all.

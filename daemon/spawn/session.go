@@ -54,7 +54,7 @@ func (s *Spawner) beginSession(ctx context.Context, c *child, who account.Accoun
 	}
 	s.call(c, io.Ours, func() {
 		pid, note, err := s.callSession(ctx, c, session)
-		s.later(func() { s.sessionBegan(c, io, pid, note, err) })
+		s.loop.Call(func() { s.sessionBegan(c, io, pid, note, err) })
 	})
 }
 
@@ -151,7 +151,7 @@ func (s *Spawner) awaitSession(c *child) {
 		if check {
 			s.options.Sessions.Release(name)
 		}
-		s.later(func() { s.endSession(c, end) })
+		s.loop.Call(func() { s.endSession(c, end) })
 	})
 }
 

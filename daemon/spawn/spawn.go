@@ -7,26 +7,22 @@ import (
 	"os"
 	"os/signal"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
-	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/budget"
 	"github.com/cronring/cronring/daemon/engine/effect"
 	"github.com/cronring/cronring/daemon/engine/event"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn/command"
 	"github.com/cronring/cronring/daemon/spawn/handed"
-	"github.com/cronring/cronring/daemon/spawn/logfile"
 	"github.com/cronring/cronring/daemon/spawn/pipe"
 	"github.com/cronring/cronring/daemon/spawn/proc"
 	"github.com/cronring/cronring/daemon/spawn/runoutput"
 	"github.com/cronring/cronring/daemon/spawn/self"
-	"github.com/cronring/cronring/daemon/spawn/stage"
 	"github.com/cronring/cronring/daemon/spawn/usercalls"
+	"github.com/cronring/cronring/daemon/spawn/workloop"
 	"github.com/cronring/cronring/daemon/starter"
-	"github.com/cronring/cronring/daemon/wake"
 )
 
 // Spawner starts commands and reports their ends. Its methods may be called
@@ -34,12 +30,11 @@ import (
 type Spawner struct {
 	options  Options
 	events   chan event.Event
-	wake     chan struct{}   // something is queued, or the last run was reported
+	loop     *workloop.Loop  // the process loop
 	files    self.Files      // the process loop's
 	starter  starter.Starter // the process loop's
 	maker    command.Maker
 	priority self.Priority // the process loop's
-	working  atomic.Int64  // since when the process loop is at work, in nanoseconds of monotonic time; 0: it waits
 	reader   *reader
 	tasks    sync.WaitGroup  // of all but calls, the process loop and the reader
 	calls    usercalls.Calls // which begin sessions and read credentials
@@ -58,7 +53,6 @@ type Spawner struct {
 	mu        sync.Mutex
 	queue     budget.RootFirst[*child] // passed to Start and not yet begun
 	tools     budget.RootFirst[*child] // the same for programs of the daemon's
-	acts      []func()                 // for the process loop to call, before it begins runs
 	living    map[job.RunID]*child     // queued, or with a process not yet reaped
 	byPID     map[int]*child           // with a process of ours not yet reaped
 	logs      map[int]*child           // with a process that writes its file of log=, by that one
@@ -129,28 +123,12 @@ const eventQueue = 8192
 
 // New makes a Spawner. Nothing is touched before Run.
 func New(options Options) *Spawner {
-	options.Linger = cmp.Or(options.Linger, 2*time.Second)
-	if options.Location == nil {
-		options.Location = time.LoadLocation
-	}
-	if options.Accounts == nil {
-		options.Accounts = account.New(account.Options{})
-	}
-	if options.Memory == nil {
-		options.Memory = budget.New(UserMemory, RootMemory)
-	}
-	maker := command.Maker{
-		Family: options.Family, Path: options.Path, Node: options.Node, Socket: options.Socket,
-		Location: options.Location, BaseEnv: options.BaseEnv, Limits: options.Limits, Group: options.Accounts.Group,
-	}
-	if options.Notify != nil {
-		maker.Notify = options.Notify.Path
-	}
+	options.setDefaults()
 	s := &Spawner{
 		options: options,
-		maker:   maker,
+		maker:   options.commandMaker(),
 		events:  make(chan event.Event, eventQueue),
-		wake:    make(chan struct{}, 1),
+		loop:    workloop.New(),
 		dir:     runoutput.Dir{Path: options.Runs},
 		space:   runoutput.NewSpace(options.Runs),
 		slow:    budget.New(maxSlow, maxSlow),
@@ -172,15 +150,6 @@ var errNoInodes = errors.New("too many inodes of the file system for running job
 
 // hasInodes reports whether a run of a user may have files of its own in Options.Runs, or beside it.
 func (s *Spawner) hasInodes(user string) bool { return user == budget.Root || s.dir.HasInodes() }
-
-// Helper is the whole program of a process that a Spawner starts for itself: the starter, a
-// writer of a log= file, or what a run does before its command. In any other process it does nothing.
-// Programs that run a Spawner must call it first.
-func Helper() {
-	starter.Serve()
-	logfile.Serve()
-	stage.Serve()
-}
 
 // Events returns a channel of event.Started and then Ended for each run, or only Ended for a run
 // that could not be started; Late may follow. The receiver must drain it until Run has returned;
@@ -206,7 +175,7 @@ func (s *Spawner) take(c *child) {
 	s.living[c.run] = c
 	s.owed++
 	s.mu.Unlock()
-	s.wakeLoop()
+	s.loop.Wake()
 }
 
 // Kill sends a signal to the process group of a run, and SIGKILL to all of its control group, if it
@@ -238,7 +207,7 @@ func (s *Spawner) kill(c *child, sig syscall.Signal) {
 		c.kill = sig
 	default:
 		s.openPidfd(c)
-		signalGroup(c.pid, sig)
+		proc.SignalGroup(c.pid, sig)
 	}
 	if sig != syscall.SIGKILL {
 		return
@@ -249,23 +218,10 @@ func (s *Spawner) kill(c *child, sig syscall.Signal) {
 	}
 }
 
-// signalGroup signals a session that we began. The leader is not yet reaped,
-// so that its number cannot name another process. On a busy host it might not
-// yet lead a group.
-func signalGroup(pid int, sig syscall.Signal) {
-	if syscall.Kill(-pid, sig) == syscall.ESRCH {
-		_ = syscall.Kill(pid, sig) // fails if all of the group ended just now
-	}
-}
-
-func (s *Spawner) wakeLoop() { wake.Up(s.wake) }
-
-// later has the process loop do something, without waiting for it.
-func (s *Spawner) later(act func()) {
+func (s *Spawner) cancelled(c *child) bool {
 	s.mu.Lock()
-	s.acts = append(s.acts, act)
-	s.mu.Unlock()
-	s.wakeLoop()
+	defer s.mu.Unlock()
+	return c.kill != 0
 }
 
 // Run starts, reads and reaps until ctx is done. Then it starts no more, kills the commands of if=, and
@@ -323,18 +279,18 @@ func (s *Spawner) processLoop(ctx context.Context, died <-chan os.Signal) {
 	begin := func(c *child) { s.begin(ctx, c) }
 	s.reap() // children that died while one daemon replaced the other
 	for {
-		s.working.Store(int64(time.Since(epoch)))
-		s.act()
+		s.loop.Begin()
+		s.loop.CallAll()
 		if s.beginSome(begin) {
-			s.wakeLoop()
+			s.loop.Wake()
 		}
-		s.working.Store(0)
+		s.loop.Rest()
 		s.pauseIfQuiet()
 		if stop == nil && s.close() {
 			return
 		}
 		select {
-		case <-s.wake:
+		case <-s.loop.Woken():
 		case <-died:
 			s.reap()
 		case <-s.occupied.timer:
@@ -349,29 +305,10 @@ func (s *Spawner) processLoop(ctx context.Context, died <-chan os.Signal) {
 	}
 }
 
-// epoch is the zero of the monotonic time in Spawner.working.
-var epoch = time.Now().Add(-1)
-
 // Working returns how long the goroutine that starts and reaps processes has
 // been at its present work, and 0 while it waits for work. That is milliseconds,
 // or something is wrong.
-func (s *Spawner) Working() time.Duration {
-	since := s.working.Load()
-	if since == 0 {
-		return 0
-	}
-	return time.Since(epoch) - time.Duration(since)
-}
-
-func (s *Spawner) act() {
-	s.mu.Lock()
-	acts := s.acts
-	s.acts = nil
-	s.mu.Unlock()
-	for _, act := range acts {
-		act()
-	}
-}
+func (s *Spawner) Working() time.Duration { return s.loop.Working() }
 
 // beginSome begins some of what is queued and reports whether more waits.
 func (s *Spawner) beginSome(begin func(*child)) bool {
@@ -416,7 +353,7 @@ func (s *Spawner) refuse(c *child) { s.abandon(c, errStopping) }
 func (s *Spawner) close() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.closed = !s.awaitsRun() && !s.toolRuns() && s.tools.Len() == 0 && len(s.acts) == 0
+	s.closed = !s.awaitsRun() && !s.toolRuns() && s.tools.Len() == 0 && !s.loop.HasCalls()
 	return s.closed
 }
 
@@ -434,47 +371,6 @@ func (s *Spawner) shut() {
 	if held != nil {
 		held.fail()
 	}
-}
-
-// begin starts one run and reports that, or that it could not be started.
-func (s *Spawner) begin(ctx context.Context, c *child) {
-	if s.cancelled(c) {
-		s.abandon(c, errCancelled)
-		return
-	}
-	who, ok, err := s.userOf(c)
-	switch {
-	case err != nil:
-		s.abandon(c, err)
-	case !ok:
-		s.inquire(ctx, c)
-	case s.made(c) == nil && len(credentialsOf(c.start)) > 0:
-		s.fetchCredentials(ctx, c, who)
-	case s.takesSession(c):
-		s.beginSession(ctx, c, who)
-	case s.made(c) == nil && s.needsGroup(c):
-		s.prepare(ctx, c)
-	default:
-		s.beginHere(c, who)
-	}
-}
-
-func (s *Spawner) cancelled(c *child) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return c.kill != 0
-}
-
-func (s *Spawner) beginHere(c *child, who account.Account) {
-	io, err := s.launch(c, who)
-	if err != nil {
-		s.abandon(c, err)
-		return
-	}
-	if !c.check {
-		s.storeDescriptors(c, io.Ours)
-	}
-	s.reader.watch(c, io.Ours, io.Status)
 }
 
 // report sends a run's end. It is called once for each run, by the goroutine that saw its last
@@ -521,6 +417,16 @@ func (s *Spawner) report(c *child, left *tail) {
 		s.options.Keep.Forget(c.run)
 	}
 	s.settleOwed()
+}
+
+func (s *Spawner) settleOwed() {
+	s.mu.Lock()
+	s.owed--
+	idle := s.owed == 0
+	s.mu.Unlock()
+	if idle {
+		s.loop.Wake() // the process loop may wait for this in order to return
+	}
 }
 
 // processOf describes the process of a run for a daemon after a crash, as far as it is known.

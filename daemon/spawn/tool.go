@@ -19,6 +19,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn/command"
 	"github.com/cronring/cronring/daemon/spawn/pipe"
+	"github.com/cronring/cronring/daemon/spawn/proc"
 )
 
 // Tool is a program that the daemon itself has use for: getent, id, sendmail.
@@ -151,7 +152,7 @@ func (s *Spawner) submit(c *child) error {
 	}
 	s.tools.Put(c.tool.queueUser(), c)
 	s.busy[c] = true
-	s.wakeLoop()
+	s.loop.Wake()
 	return nil
 }
 
@@ -183,9 +184,9 @@ func (s *Spawner) endTool(c *child) {
 	defer s.mu.Unlock()
 	c.kill = syscall.SIGKILL
 	if c.pid != 0 && c.outcome.IsZero() {
-		signalGroup(c.pid, syscall.SIGKILL)
+		proc.SignalGroup(c.pid, syscall.SIGKILL)
 	}
-	s.wakeLoop() // the process loop may wait for this in order to return
+	s.loop.Wake() // the process loop may wait for this in order to return
 }
 
 // beginTool starts a program. A cancelled one is not worth a fork.
@@ -232,5 +233,5 @@ func (s *Spawner) finish(c *child) {
 	s.mu.Lock()
 	delete(s.busy, c)
 	s.mu.Unlock()
-	s.wakeLoop() // the process loop may wait for this in order to return, or to hold
+	s.loop.Wake() // the process loop may wait for this in order to return, or to hold
 }

@@ -62,3 +62,11 @@ func UsageOf(r *syscall.Rusage, shared int64) job.Usage {
 		Write:  int64(r.Oublock) * block,
 	}
 }
+
+// SignalGroup signals the process group of a child that is not yet reaped, so that its number cannot name
+// another process. On a busy host the child might not yet lead a group; then the child alone is signalled.
+func SignalGroup(pid int, sig syscall.Signal) {
+	if syscall.Kill(-pid, sig) == syscall.ESRCH {
+		_ = syscall.Kill(pid, sig) // fails if all of the group ended just now
+	}
+}
