@@ -173,7 +173,7 @@ func planApply(ctx context.Context, a *cli.App, by changer, wanted []applied) ([
 			continue
 		}
 		c.verb, c.draft = "apply", draft.New(s.Text, c.config.Format)
-		_, found, err := c.review(a.Now())
+		found, err := c.review(a.Now())
 		if err != nil {
 			bad = append(bad, err)
 			continue

@@ -114,18 +114,18 @@ func openChange(ctx context.Context, by changer, file, user string) (*Change, er
 }
 
 // review compares the draft with the installed text, and rejects a draft with new errors.
-func (c *Change) review(now time.Time) (*crontab.File, []review.Difference, error) {
+func (c *Change) review(now time.Time) ([]review.Difference, error) {
 	text := c.draft.Text()
 	file, diagnostics := crontab.Parse(c.Old.File, text, c.config)
 	fresh := review.NewErrors(review.Text{Text: string(c.Old.Text), Diagnostics: c.before}, review.Text{Text: text, Diagnostics: diagnostics})
 	if len(fresh) > 0 {
 		first := fresh[0]
 		first.Line += c.Old.Above()
-		return nil, nil, cli.UsageError("change "+c.Old.File, first.Error()+" ("+string(first.Code)+")", first.Fix)
+		return nil, cli.UsageError("change "+c.Old.File, first.Error()+" ("+string(first.Code)+")", first.Fix)
 	}
 	found := review.Compare(review.NewVersion(c.file), review.NewVersion(file))
 	review.Count(found, now, review.Week(now))
-	return file, found, nil
+	return found, nil
 }
 
 // readCrontab reads the crontab at a path, or that of a user.
@@ -161,7 +161,7 @@ func (c *Change) request() api.CrontabFileRequest {
 // carryOut shows what a change does and, unless it is only to be shown, makes it.
 func carryOut(ctx context.Context, a *cli.App, c *Change, f *changeFlags) error {
 	loc := a.Location()
-	_, found, err := c.review(a.Now())
+	found, err := c.review(a.Now())
 	if err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func TestAddedOptionsAreWhatWasTyped(t *testing.T) {
 		c.file, _ = crontab.Parse("t", "", config)
 		err := c.append("0 5 * * *", tc.line, &tc.flags)
 		if err == nil {
-			_, _, err = c.review(time.Now())
+			_, err = c.review(time.Now())
 		}
 		if got := c.draft.Text(); (err == nil) != (tc.want != "") || err == nil && got != tc.want {
 			t.Errorf("%+v %q: got %q, %v, want %q", tc.flags, tc.line, got, err, tc.want)

@@ -221,7 +221,7 @@ func showDraft(a *cli.App, c *Change) (blocked error) {
 	text := c.draft.Text()
 	_, diagnostics := crontab.Parse(c.Old.File, text, c.config)
 	showDiagnostics(a, c, text, diagnostics)
-	_, found, blocked := c.review(a.Now())
+	found, blocked := c.review(a.Now())
 	printDifferences(a, found, a.Location())
 	if blocked == nil && len(found) == 0 {
 		a.Infof("no job changes")

@@ -62,7 +62,7 @@ func rm(a *cli.App, cmd *cobra.Command, refs []string, comment bool, f *changeFl
 	}
 	for _, c := range changes {
 		c.verb = "rm"
-		if _, _, err := c.review(a.Now()); err != nil {
+		if _, err := c.review(a.Now()); err != nil {
 			return err
 		}
 		if err := install(cmd.Context(), a, by, c.request(), f); err != nil {
