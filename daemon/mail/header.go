@@ -29,11 +29,10 @@ func (h *header) line(name, text, tail string) {
 	h.WriteString(name + ": " + text + tail + "\n")
 }
 
-// addresses adds a header of addresses, folded between them where the line
+// to adds the header To with a list of addresses, folded between them where the line
 // gets long.
-func (h *header) addresses(name, list string) {
-	h.WriteString(name + ":")
-	width := len(name) + 1
+func (h *header) to(list string) {
+	width, _ := h.WriteString("To:")
 	for i, address := range strings.Split(list, ",") {
 		switch {
 		case i == 0:
@@ -60,7 +59,7 @@ func cronHeader(c Config, r Report, env *job.Environment, from, to string) []byt
 	} else {
 		h.line("From", cmp.Or(from, "root (Cron Daemon)"), "")
 	}
-	h.addresses("To", to)
+	h.to(to)
 	h.subject(c, r)
 	h.mime(c, env)
 	h.WriteString("Auto-Submitted: auto-generated\n" + precedence)
@@ -75,14 +74,14 @@ func anacronHeader(c Config, r Report, from, to string) []byte {
 	subject := "Anacron job '" + r.Anacron + "' on " + c.Host
 	if c.Family == crontab.RHEL {
 		h.line("From", "Anacron <"+from, ">")
-		h.addresses("To", to)
+		h.to(to)
 		h.WriteString("MIME-Version: 1.0\n")
 		h.line("Content-Type", `text/plain; charset="`+charset(c), `"`)
 		h.WriteString("Content-Transfer-Encoding: 8bit\n")
 		h.line("Subject", subject, "")
 	} else {
 		h.line("From", "Anacron <"+r.Account.Name, ">")
-		h.addresses("To", to)
+		h.to(to)
 		h.line("Subject", subject, "")
 		h.line("Content-Type", "text/plain; charset="+charset(c), "")
 	}

@@ -69,7 +69,7 @@ func noticeEnv(c Config, a account.Account) []string {
 func noticeHeader(c Config, n Notice, from, to string) []byte {
 	var h header
 	h.line("From", cmp.Or(from, "root")+" (Cron Daemon)", "")
-	h.addresses("To", to)
+	h.to(to)
 	h.line("Subject", fmt.Sprintf("Cron <%s@%s> %s", n.Account.Name, hostIn(c), n.Subject), "")
 	h.WriteString("MIME-Version: 1.0\nContent-Type: text/plain; charset=UTF-8\nContent-Transfer-Encoding: 8bit\nAuto-Submitted: auto-generated\nPrecedence: bulk\n")
 	return h.end()
