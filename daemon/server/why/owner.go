@@ -104,9 +104,9 @@ const mostAsked = 4
 
 // addOthers asks the likely owners about an occurrence that was not decided here. Only for root:
 // see members.Ask.
-func (x *Explainer) addOthers(ctx context.Context, c *call.Call, ev *evidence) error {
+func (x *Explainer) addOthers(ctx context.Context, c *call.Call, ev *evidence) {
 	if !ev.isElsewhere() || ev.at.After(ev.now) || !c.Peer.Admin || c.Query.Get("alone") != "" {
-		return nil
+		return
 	}
 	status := x.ring.Status()
 	query := url.Values{"job": {string(ev.job.ID)}, "at": {ev.at.Format(time.RFC3339Nano)}, "alone": {"yes"}}
@@ -123,10 +123,9 @@ func (x *Explainer) addOthers(ctx context.Context, c *call.Call, ev *evidence) e
 		}
 		if said.Decision != "" {
 			ev.ownership.taker, ev.ownership.verdict = m.Name, said.Verdict
-			return nil
+			return
 		}
 	}
-	return nil
 }
 
 // askThere returns the remedies for an occurrence of another member.

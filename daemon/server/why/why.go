@@ -144,7 +144,8 @@ func (x *Explainer) gather(ctx context.Context, c *call.Call, i int, at time.Tim
 		}
 	}
 	ev.ownership = findOwnership(c.View, i, ev)
-	return ev, x.addOthers(ctx, c, ev)
+	x.addOthers(ctx, c, ev)
+	return ev, nil
 }
 
 // addBlackout finds the blackout of the host in which the occurrence will not start.
