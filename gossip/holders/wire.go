@@ -29,7 +29,7 @@ func AppendMarks(b []byte, marks []Mark, room int) ([]byte, int) {
 	var members wire.Members
 	for i := range marks {
 		whole := len(b)
-		b = wire.AppendItem(b, appendState(appendOccurrence(nil, marks[i].Occurrence), &members, &marks[i]))
+		b = wire.AppendItem(b, appendState(encodeOccurrence(marks[i].Occurrence), &members, &marks[i]))
 		if len(b)-start > room || i == MaxItems {
 			return b[:whole], i
 		}
@@ -50,7 +50,7 @@ func DecodeMarks(b []byte) ([]Mark, error) {
 func AppendQuestions(b []byte, questions []Question) []byte {
 	b = append(b, kindQuestions)
 	for _, q := range questions {
-		item := binary.BigEndian.AppendUint32(appendOccurrence(nil, q.Occurrence), q.Serial)
+		item := binary.BigEndian.AppendUint32(encodeOccurrence(q.Occurrence), q.Serial)
 		phase := byte(q.Phase)
 		if q.Mine {
 			phase |= mineBit
@@ -78,7 +78,7 @@ func AppendAnswers(b []byte, answers []Answer) []byte {
 	b = append(b, kindAnswers)
 	var members wire.Members
 	for i := range answers {
-		item := binary.BigEndian.AppendUint32(appendOccurrence(nil, answers[i].Occurrence), answers[i].Serial)
+		item := binary.BigEndian.AppendUint32(encodeOccurrence(answers[i].Occurrence), answers[i].Serial)
 		item = append(item, byte(answers[i].Reply))
 		if answers[i].Reply == Known {
 			item = appendState(item, &members, &answers[i].Mark)
@@ -108,7 +108,7 @@ func AppendNewest(b []byte, list []Mark) []byte {
 	b = append(b, kindNewest)
 	var members wire.Members
 	for _, n := range list {
-		b = wire.AppendItem(b, members.Append(appendOccurrence(nil, n.Occurrence), n.Member))
+		b = wire.AppendItem(b, members.Append(encodeOccurrence(n.Occurrence), n.Member))
 	}
 	return b
 }
@@ -118,8 +118,8 @@ func DecodeNewest(b []byte) ([]Mark, error) {
 	return decode(b, kindNewest, func(d *decoder) Mark { return Mark{Occurrence: d.occurrence(), Member: d.member()} })
 }
 
-func appendOccurrence(b []byte, o exchange.Occurrence) []byte {
-	return binary.BigEndian.AppendUint64(append(b, o.Key[:]...), uint64(o.Due))
+func encodeOccurrence(o exchange.Occurrence) []byte {
+	return binary.BigEndian.AppendUint64(append([]byte(nil), o.Key[:]...), uint64(o.Due))
 }
 
 // vanishedBit marks the phase of a mark as Vanished.
