@@ -75,7 +75,7 @@ func (l *logView) reveal(n int) {
 	l.follow = false
 	last, _ := l.down(l.top, max(l.height, 1)-1)
 	if (place{n, 0}).after(last) || l.top.after(place{n, 0}) {
-		l.top, _ = l.up(place{n, 0}, l.height/3)
+		l.top = l.up(place{n, 0}, l.height/3)
 	}
 }
 

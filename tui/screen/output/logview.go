@@ -271,8 +271,7 @@ func (l *logView) laid(n int) *wrappedLine {
 	return out
 }
 
-// down and up move a place by rows, as far as there are lines, and return the number
-// of rows.
+// down returns the place that is a number of rows further down, or the last one, and how many rows that is.
 func (l *logView) down(p place, by int) (place, int) {
 	for left := by; left > 0; {
 		if rest := len(l.laid(p.line).rows) - 1 - p.row; rest >= left {
@@ -289,19 +288,21 @@ func (l *logView) down(p place, by int) (place, int) {
 	return p, by
 }
 
-func (l *logView) up(p place, by int) (place, int) {
-	for left := by; left > 0; {
-		if p.row >= left {
-			p.row -= left
-			return p, by
-		} else if n, ok := l.previous(p.line - 1); ok {
-			left -= p.row + 1
-			p = place{n, len(l.laid(n).rows) - 1}
-		} else {
-			return place{p.line, 0}, by - left + p.row
+// up returns the place that is a number of rows further up, or the first one.
+func (l *logView) up(p place, by int) place {
+	for by > 0 {
+		if p.row >= by {
+			p.row -= by
+			return p
 		}
+		n, ok := l.previous(p.line - 1)
+		if !ok {
+			return place{p.line, 0}
+		}
+		by -= p.row + 1
+		p = place{n, len(l.laid(n).rows) - 1}
 	}
-	return p, by
+	return p
 }
 
 // bottom returns the first row in view when the last row is at the foot.
@@ -310,8 +311,7 @@ func (l *logView) bottom() place {
 	if !ok {
 		return place{}
 	}
-	p, _ := l.up(place{n, len(l.laid(n).rows) - 1}, max(l.height, 1)-1)
-	return p
+	return l.up(place{n, len(l.laid(n).rows) - 1}, max(l.height, 1)-1)
 }
 
 // start returns the first row.
@@ -405,7 +405,7 @@ func (l *logView) scroll(rows int) {
 		return
 	}
 	l.follow = false
-	l.top, _ = l.up(l.top, -rows)
+	l.top = l.up(l.top, -rows)
 }
 
 // streams selects the next choice of streams: all, then each alone.
