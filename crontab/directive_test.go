@@ -648,8 +648,10 @@ func TestTooManyOptionsHold(t *testing.T) {
 
 func TestSameHasNoDiagnostic(t *testing.T) {
 	for _, s := range option.Vocabulary() {
-		if s.Same != "" && !s.Extend {
-			if _, codes := optionsOf(t, "#@ "+s.Key+"="+s.Same+"\n0 1 * * * x\n"); len(codes) > 0 {
+		if s.Same != "" {
+			_, codes := optionsOf(t, "#@ "+s.Key+"="+s.Same+"\n0 1 * * * x\n")
+			codes = slices.DeleteFunc(codes, func(code string) bool { return code == "B411" }) // it needs another option
+			if len(codes) > 0 {
 				t.Errorf("%s=%s: got %v", s.Key, s.Same, codes)
 			}
 		}

@@ -328,7 +328,7 @@ func text(t testing.TB, path string) string {
 	return string(text)
 }
 
-// TestCompareOptionsUnderOtherCrons runs crontabs with every core option under other crons, where
+// TestCompareOptionsUnderOtherCrons runs crontabs with many options under other crons, where
 // options are comments. For each option it compares the effect with the report of lint.
 func TestCompareOptionsUnderOtherCrons(t *testing.T) {
 	t.Parallel()

@@ -14,7 +14,6 @@ type Spec struct {
 	Form    string // placeholder for a value in a list of options, such as DURATION
 	Default string // default in a few words
 	BuiltIn string // its value, see Options.BuiltIn
-	Extend  bool   // beyond the core vocabulary
 	Guard   bool   // running the entry without it would be unsafe, so an invalid value holds the entry
 	Same    string // the value with the same effect as no option in a plain cron
 	Meaning string

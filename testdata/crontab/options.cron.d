@@ -1,4 +1,4 @@
-# Every core option, each in a block that a plain cron takes for comments: it
+# More than 50 options, each in a block that a plain cron takes for comments: it
 # runs each of these entries once a minute, and says nothing.
 SHELL=/bin/sh
 MAILTO=""

@@ -66,8 +66,8 @@ func (g *generator) edges(prefix string, outcomes ...string) string {
 	return strings.Join(edges, ",")
 }
 
-// options is the core vocabulary, and those of the rest that have an effect. What
-// belongs together is drawn together, as "every=... phase=...".
+// options is the options that have an effect on scheduling. Options that
+// belong together are drawn together, as "every=... phase=...".
 var options = []option{
 	{"enabled", 40, func(g *generator) string { return g.pick("no", "yes") }},
 	{"host", 30, func(g *generator) string { return g.pick("box", "other", Node, "other,box") }},
