@@ -105,7 +105,6 @@ func (v *View) ownerAmong(s *ranking, slot int, at time.Time) (owner exchange.Ow
 		return exchange.Owner{}, false
 	}
 	s = newRanking(s.Membership)
-	owner.Job = v.jobs.ID(slot)
 	weigh := s.weigher(v.jobs, slot)
 	for _, i := range rendezvous.Rank(rankKey(v.jobs, slot, at), s.nodes, weigh, nil) {
 		owner.Members = append(owner.Members, s.candidate(i, ""))

@@ -41,7 +41,6 @@ type View interface {
 
 // Owner lists the members for the occurrences of a ring job.
 type Owner struct {
-	Job     job.ID
 	Members []Candidate // first the members that can take it, in order of rank; then the others
 }
 
