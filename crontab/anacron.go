@@ -217,7 +217,7 @@ func (p *parser) readAnacronJob(at int) {
 	case period.ID == "":
 		p.Report(len(p.Text), 1, "B501", "the identifier is missing", "write period, delay, identifier and command: `1 5 backup /usr/bin/backup`")
 		return
-	case !namesStamp(period.ID):
+	case !isStampName(period.ID):
 		p.Report(id, len(period.ID), "B504", diagnostic.Quote(period.ID)+" is not a valid identifier: it must be a file name of printable characters, without slash", "write a word")
 		return
 	case command == len(p.Text):
@@ -310,8 +310,8 @@ func (p *parser) reportPeriodName(at int, word string) {
 	p.Report(at, len(word), "B502", "the name "+diagnostic.Quote(word)+" of a period is unknown", "write a number of days, `@monthly` or `@yearly`")
 }
 
-// namesStamp reports whether id can be the name of a timestamp file.
-func namesStamp(id string) bool {
+// isStampName reports whether id can be the name of a timestamp file.
+func isStampName(id string) bool {
 	if id == "." || id == ".." || len(id) > 255 {
 		return false
 	}
@@ -348,24 +348,24 @@ func (p *parser) nameAfter(period *timetable.Period, options *option.Options, ab
 	p.names[period.ID] = p.Number
 }
 
-// oncePer returns the context of an entry that runs once in a period: unless its
+// oncePer returns the section of an entry that runs once in a period: unless its
 // options differ, missed runs are caught up at any time, and two never run at the
 // same time. The host's defaults for these options do not apply to it.
 func (p *parser) oncePer(above *context, period *timetable.Period) *section {
 	s := *above.section
 	options := *s.options
 	options.Period = period
-	says := func(key string) bool {
+	isSet := func(key string) bool {
 		it := directive.Find(above.items, key)
 		return it != nil && it.Effective() && it.Origin != option.FromSidecarDefault
 	}
-	if !says("catchup") {
+	if !isSet("catchup") {
 		options.Catchup = option.CatchupOnce
-		if !says("deadline") {
+		if !isSet("deadline") {
 			options.Deadline = 0
 		}
 	}
-	if !says("overlap") {
+	if !isSet("overlap") {
 		options.Overlap = option.OverlapSkip
 	}
 	options.Items = slices.DeleteFunc(slices.Clone(options.Items), func(it option.Option) bool {

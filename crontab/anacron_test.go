@@ -328,7 +328,7 @@ func FuzzAnacrontab(f *testing.F) {
 			}
 			last = e.Line()
 			p := e.Options().Period
-			if p == nil || !namesStamp(p.ID) || p.Delay < 0 || p.Until < 0 || p.From < 0 || p.Until > 24 || e.Command() == "" || e.User() != "root" {
+			if p == nil || !isStampName(p.ID) || p.Delay < 0 || p.Until < 0 || p.From < 0 || p.Until > 24 || e.Command() == "" || e.User() != "root" {
 				t.Fatalf("%q: got %+v, command %q", e.Raw(), p, e.Command())
 			}
 			if strings.HasSuffix(e.Raw(), `\`) {

@@ -60,7 +60,7 @@ func (r *Ring) judgeReport(id string, o exchange.Occurrence) verdict {
 	case !lacks:
 		return accepted
 	case r.isNew() || !lack.Since.After(r.stage.joinedAt.Add(holders.RolloutTime)):
-		edited, confirmed := r.holders(m, o.Key)
+		edited, confirmed := r.compareHolders(m, o.Key)
 		switch {
 		case confirmed && edited.Before(lack.Since):
 			lack.Since = edited
@@ -93,14 +93,14 @@ func (r *Ring) isUnknown(m *member) bool {
 	return !m.compared || !settled && r.isNew()
 }
 
-// holders compares the entries of a job of which m has a different entry or lacks one. confirmed
-// reports whether any other member holds the same entry as this host. edited is the time of the
-// last edit on any member, so the difference is not newer. m may also have been edited while it was
-// down, before it joined, and so may the members that confirm, if all of them have just joined. If a
-// host that just joined is not confirmed, it may be the first one with a new entry.
-func (r *Ring) holders(m *member, key job.Key) (edited time.Time, confirmed bool) {
+// compareHolders looks for other members that hold the same entry of a job as this host, while m holds
+// a different entry or none. confirmed reports whether there is one. edited is the time of the last edit
+// on any member, so the difference is not newer. A crontab can also be edited while a host is down, so
+// the time at which m joined counts as an edit, and so does the time at which the first confirming
+// member joined. If a host that just joined is not confirmed, it may be the first one with a new entry.
+func (r *Ring) compareHolders(m *member, key job.Key) (edited time.Time, confirmed bool) {
 	edited = later(r.own.Edited, m.meta.Since)
-	var since time.Time // when the first of the confirming members joined
+	var since time.Time // when the first confirming member joined
 	for _, x := range r.members {
 		if _, lacks := x.diff.Lacks[key]; x != m && x.state == Alive && x.compared && !lacks {
 			if !confirmed || x.meta.Since.Before(since) {
@@ -152,18 +152,18 @@ func (r *Ring) isEarly(due int64) bool {
 
 // learnMarks applies marks from others.
 func (r *Ring) learnMarks(marks []holders.Mark) {
-	r.report(r.table.Learn(r.counting(marks, &r.parked.marks), r.o.Now()))
+	r.report(r.table.Learn(r.keepAccepted(marks, &r.parked.marks), r.o.Now()))
 }
 
 // learnNewest applies the newest occurrences of jobs from others.
 func (r *Ring) learnNewest(newest []holders.Mark) {
-	r.table.Advance(r.counting(newest, &r.parked.newest), r.o.Now())
+	r.table.Advance(r.keepAccepted(newest, &r.parked.newest), r.o.Now())
 	r.outbox.changed = true
 }
 
-// counting returns the marks of members that hold the same entry. If a member's jobs are not
-// known yet, its marks are parked.
-func (r *Ring) counting(marks []holders.Mark, parked *[]holders.Mark) []holders.Mark {
+// keepAccepted returns the marks that judgeReport accepts. If a member's jobs are not known yet, its
+// marks are added to parked.
+func (r *Ring) keepAccepted(marks []holders.Mark, parked *[]holders.Mark) []holders.Mark {
 	kept := make([]holders.Mark, 0, len(marks))
 	for _, m := range marks {
 		switch r.judgeReport(m.Member, m.Occurrence) {
@@ -203,9 +203,9 @@ func (r *Ring) answerOf(from string, a holders.Answer) holders.Answer {
 }
 
 // answerTo answers a member's question. If the member does not hold the same entry, its claim is
-// for a different job, and this host has no objection. A member that was just started sees this one
-// before this one sees it. Until then this one would claim the occurrence without asking it, unless
-// the occurrence is decided, or this one cannot claim it.
+// for a different job, and this host has no objection. A member that just started sees this host before
+// this host sees it. Until then this host could claim the occurrence without asking that member, so it
+// postpones its answer, unless the occurrence is decided, or this host cannot claim it.
 func (r *Ring) answerTo(from string, q holders.Question) holders.Answer {
 	if r.judgeReport(from, q.Occurrence) == ignored {
 		return holders.Answer{Occurrence: q.Occurrence, Serial: q.Serial, Reply: holders.Free}

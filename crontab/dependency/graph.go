@@ -56,7 +56,7 @@ func Connect(edged []int, entry func(int) *crontab.Entry, called func(owner, nam
 	c := &connecting{edged: edged, numbered: entry, called: called}
 	c.After, c.On, c.Faults = make([][]Link, len(edged)), make([][]Link, len(edged)), map[int]Fault{}
 	c.findAll()
-	if c.lead() {
+	if c.collectParents() {
 		isRoots := func(at int) bool { return c.entry(at).File().Owner() == "root" }
 		c.refuseCycles(isRoots, func(int) bool { return true })
 		c.refuseCycles(func(int) bool { return true }, func(at int) bool { return !isRoots(at) })
@@ -74,7 +74,7 @@ func Connect(edged []int, entry func(int) *crontab.Entry, called func(owner, nam
 type connecting struct {
 	Graph
 	edged    []int
-	ways     [][]int // by index: the indexes of the parents, one for each edge; see lead
+	parents  [][]int // by index: the indexes of the parents, one for each edge; see collectParents
 	numbered func(int) *crontab.Entry
 	called   func(owner, name string) (int, bool)
 }
@@ -148,21 +148,21 @@ func (c *connecting) refuse(at int, f Fault) {
 	}
 }
 
-// lead fills ways, and reports whether it has any elements. It omits parents
-// without edges, because they cannot be part of a cycle.
-func (c *connecting) lead() (any bool) {
-	c.ways = make([][]int, len(c.edged))
+// collectParents fills parents, and reports whether it has any elements. It omits
+// parents without edges, because they cannot be part of a cycle.
+func (c *connecting) collectParents() (found bool) {
+	c.parents = make([][]int, len(c.edged))
 	for at := range c.edged {
 		for _, links := range [][]Link{c.After[at], c.On[at]} {
 			for _, link := range links {
 				if parent, ok := slices.BinarySearch(c.edged, link.Parent); ok {
-					c.ways[at] = append(c.ways[at], parent)
-					any = true
+					c.parents[at] = append(c.parents[at], parent)
+					found = true
 				}
 			}
 		}
 	}
-	return any
+	return found
 }
 
 // refuseCycles finds the cycles among the entries for which among returns true and
@@ -172,7 +172,7 @@ func (c *connecting) refuseCycles(among, hit func(at int) bool) {
 	in := make([]bool, len(c.edged))
 	for at, i := range c.edged {
 		_, faulty := c.Faults[i]
-		in[at] = len(c.ways[at]) > 0 && !faulty && among(at)
+		in[at] = len(c.parents[at]) > 0 && !faulty && among(at)
 	}
 	for _, component := range c.components(in) {
 		if !slices.ContainsFunc(component, hit) {
@@ -212,8 +212,8 @@ func (c *connecting) components(in []bool) (components [][]int) {
 		enter(root)
 		for len(path) > 0 {
 			v := &path[len(path)-1]
-			if ways := c.ways[v.at]; v.next < len(ways) {
-				parent := ways[v.next]
+			if parents := c.parents[v.at]; v.next < len(parents) {
+				parent := parents[v.next]
 				v.next++
 				switch {
 				case !in[parent] || done[parent]:
@@ -241,7 +241,7 @@ func (c *connecting) components(in []bool) (components [][]int) {
 			for _, at := range component {
 				done[at] = true
 			}
-			if len(component) > 1 || slices.Contains(c.ways[left.at], left.at) {
+			if len(component) > 1 || slices.Contains(c.parents[left.at], left.at) {
 				component = slices.Clone(component)
 				slices.Sort(component)
 				components = append(components, component)
@@ -263,36 +263,36 @@ func (c *connecting) cycle(component []int) Fault {
 	var last int
 	for queue := []int{start}; len(queue) > 0; queue = queue[1:] {
 		at := queue[0]
-		if slices.Contains(c.ways[at], start) {
+		if slices.Contains(c.parents[at], start) {
 			last = at
 			break
 		}
-		for _, parent := range c.ways[at] {
+		for _, parent := range c.parents[at] {
 			if _, seen := child[parent]; in[parent] && !seen && parent != start {
 				child[parent] = at
 				queue = append(queue, parent)
 			}
 		}
 	}
-	way := []int{start, last}
-	for way[len(way)-1] != start {
-		way = append(way, child[way[len(way)-1]])
+	path := []int{start, last}
+	for path[len(path)-1] != start {
+		path = append(path, child[path[len(path)-1]])
 	}
-	return c.cycleFault(way)
+	return c.cycleFault(path)
 }
 
-// cycleFault describes a cycle. way begins and ends with the same entry, and each
+// cycleFault describes a cycle. path begins and ends with the same entry, and each
 // entry waits for the previous one.
-func (c *connecting) cycleFault(way []int) Fault {
+func (c *connecting) cycleFault(path []int) Fault {
 	const most = 12 // names
 	var after, on bool
-	names := make([]string, len(way))
-	for n := 1; n < len(way); n++ {
-		key, name := c.named(way[n], way[n-1])
+	names := make([]string, len(path))
+	for n := 1; n < len(path); n++ {
+		key, name := c.named(path[n], path[n-1])
 		after, on = after || key == "after", on || key == "on"
 		names[n-1] = name
 	}
-	names[len(way)-1] = names[0]
+	names[len(path)-1] = names[0]
 	if cut := len(names) - most; cut > 0 {
 		names = slices.Concat(names[:most/2], []string{fmt.Sprintf("%d more", cut)}, names[len(names)-most/2:])
 	}

@@ -195,12 +195,12 @@ func (r *Ring) depart() {
 			continue
 		}
 		o, ok := r.optionsOf(c)
-		last := ok && c.open && !r.host.Draining && !r.isForOthers(c.slot)
+		onlyHere := ok && c.open && !r.host.Draining && !r.isForOthers(c.slot)
 		switch {
-		case !last && c.mayBeGivenUp():
+		case !onlyHere && c.mayBeGivenUp():
 			r.releasing = append(r.releasing, c.taken())
 			r.forget(c)
-		case !last:
+		case !onlyHere:
 			r.forget(c)
 		case c.state < asked && o.Quorum <= len(r.ranking.Members):
 			heap.Remove(&r.queue, c.at)

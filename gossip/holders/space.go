@@ -10,6 +10,8 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
+// keep adds the record of an occurrence. First it removes records that are too old and, if the table is
+// full, the oldest record of the user who has the most. If that would be the new one, it is not added.
 func (r *Table) keep(o exchange.Occurrence, e *entry, now time.Time) {
 	for owner, all := range r.oldest {
 		for len(*all) > 0 && (*all)[0].Due < now.Add(-r.limits.Age).UnixNano() {
@@ -24,10 +26,10 @@ func (r *Table) keep(o exchange.Occurrence, e *entry, now time.Time) {
 	if len(r.entries) >= r.limits.Marks {
 		all := r.oldest[r.oldest.fullest(owner)]
 		if all == own && o.Compare((*own)[0]) < 0 {
-			r.drop(o)
+			r.noteDropped(o)
 			return
 		}
-		r.drop(r.forget(all))
+		r.noteDropped(r.forget(all))
 	}
 	r.entries[o] = e
 	heap.Push(own, o)
@@ -42,14 +44,15 @@ func (r *Table) owner(key job.Key) string {
 	return r.limits.Owner(key)
 }
 
-// drop remembers that an occurrence is not recorded for lack of space.
-func (r *Table) drop(o exchange.Occurrence) {
+// noteDropped remembers that an occurrence is not recorded for lack of space.
+func (r *Table) noteDropped(o exchange.Occurrence) {
 	if known, ok := r.newest[o.Key]; ok {
 		known.dropped = max(known.dropped, o.Due)
 		r.newest[o.Key] = known
 	}
 }
 
+// forget removes the oldest of a user's occurrences, and returns it.
 func (r *Table) forget(all *occurrenceHeap) exchange.Occurrence {
 	o := heap.Pop(all).(exchange.Occurrence)
 	delete(r.entries, o)
