@@ -61,7 +61,7 @@ func (s *Detail) within() screen.Screen {
 	return nil
 }
 
-// Scope is that of what the tab shows, so that its keys work.
+// Scope returns the scope of what the tab shows, so that its keys work.
 func (s *Detail) Scope() keys.Scope {
 	if in := s.within(); in != nil {
 		return in.Scope()
@@ -187,7 +187,7 @@ func (s *Detail) Type(w *screen.World, k screen.Key) ([]screen.Effect, bool) {
 	return typist.Type(w, k)
 }
 
-// Subject is the job, and what is chosen in the tab.
+// Subject returns the job, and what is chosen in the tab.
 func (s *Detail) Subject(w *screen.World) screen.Subject {
 	if in := s.within(); in != nil {
 		return in.Subject(w)
@@ -213,7 +213,7 @@ func (s *Detail) Refuses(w *screen.World, a keys.Action) string {
 	return ""
 }
 
-// Foot is the keys of the tab.
+// Foot returns the keys of the tab.
 func (s *Detail) Foot(w *screen.World) []keys.Action {
 	first := []keys.Action{keys.NextPane}
 	if foot, ok := s.within().(screen.Foot); ok {

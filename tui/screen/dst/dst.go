@@ -34,7 +34,7 @@ func New(s screen.Subject) screen.Screen {
 	return &DST{id: s.Jobs[0]}
 }
 
-// Scope is that of changes of the clocks.
+// Scope returns the scope of changes of the clocks.
 func (*DST) Scope() keys.Scope { return keys.DST }
 
 // Heading names the job, its times and its zone.
@@ -83,7 +83,7 @@ func (s *DST) Act(_ *screen.World, a keys.Action) ([]screen.Effect, bool) {
 	return nil, s.page.Act(a)
 }
 
-// Subject is the job.
+// Subject returns the job.
 func (s *DST) Subject(*screen.World) screen.Subject {
 	subject := screen.Subject{Jobs: []job.ID{s.id}}
 	if s.job != nil {
@@ -103,7 +103,7 @@ func (s *DST) Refuses(_ *screen.World, a keys.Action) string {
 	return ""
 }
 
-// Foot is the keys of the preview.
+// Foot returns the keys of the preview.
 func (*DST) Foot(*screen.World) []keys.Action {
 	return []keys.Action{keys.Back, keys.AllJobs, keys.Edit, keys.Explain, keys.Palette, keys.Help, keys.Leave}
 }

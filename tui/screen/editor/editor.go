@@ -64,7 +64,7 @@ func NewEntry(w *screen.World, s screen.Subject) *Editor {
 	return &Editor{file: room(w, s).File, adds: true}
 }
 
-// Scope is that of the editor.
+// Scope returns the scope of the editor.
 func (*Editor) Scope() keys.Scope { return keys.Editor }
 
 // Heading names the file and how it is.
@@ -108,7 +108,7 @@ func (e *Editor) name() string {
 	return "your crontab"
 }
 
-// Foot names the keys of the last line.
+// Foot returns the keys of the last line.
 func (e *Editor) Foot(*screen.World) []keys.Action {
 	return []keys.Action{keys.Save, keys.Try, keys.Back, keys.Problem, keys.Form, keys.UndoText}
 }
@@ -213,7 +213,7 @@ func (e *Editor) upToDate() {
 // Refresh has nothing to follow: the file is the person's own while they edit it.
 func (*Editor) Refresh(*screen.World) []screen.Effect { return nil }
 
-// Subject is the line under the cursor.
+// Subject returns the line under the cursor.
 func (e *Editor) Subject(*screen.World) screen.Subject {
 	if !e.known {
 		return screen.Subject{File: e.file, Line: e.line}

@@ -159,7 +159,7 @@ func (f *Files) Type(w *screen.World, k screen.Key) ([]screen.Effect, bool) {
 	return f.peek(), ok
 }
 
-// Subject is the file under the cursor.
+// Subject returns the file under the cursor.
 func (f *Files) Subject(*screen.World) screen.Subject {
 	path, _ := f.Cursor()
 	return screen.Subject{File: path}

@@ -137,7 +137,7 @@ func (s *Versions) restore() []screen.Effect {
 
 func (*Versions) Headed() {}
 
-// Subject is the file.
+// Subject returns the file.
 func (s *Versions) Subject(*screen.World) screen.Subject { return screen.Subject{File: s.file.File} }
 
 // Refuses returns why a version cannot be restored.

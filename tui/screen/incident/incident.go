@@ -177,7 +177,7 @@ func (s *Incident) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
 	return nil, s.Move(a)
 }
 
-// Subject is the jobs of the cause under the cursor, and its newest failure.
+// Subject returns the jobs of the cause under the cursor, and its newest failure.
 func (s *Incident) Subject(*screen.World) screen.Subject {
 	c := s.Current()
 	if c == nil {

@@ -53,7 +53,7 @@ func NewMerged(age Age) *Jobs {
 	return s
 }
 
-// Scope is that of the jobs.
+// Scope returns the scope of the jobs.
 func (*Jobs) Scope() keys.Scope { return keys.Jobs }
 
 // Open lists the jobs, and requests details of those in view.

@@ -194,7 +194,7 @@ func editor(path string) *exec.Cmd {
 	return exec.Command("/bin/sh", "-c", `mkdir -p "$(dirname "$1")" && exec ${VISUAL:-${EDITOR:-vi}} "$1"`, "sh", path)
 }
 
-// Subject is empty: the jobs are only an example.
+// Subject returns an empty subject: the jobs are only an example.
 func (*Options) Subject(*screen.World) screen.Subject { return screen.Subject{} }
 
 // Refuses returns why a key does nothing here.

@@ -24,12 +24,12 @@ type Output struct {
 	subject screen.Subject
 	run     job.Run
 	known   bool
-	done    bool // all has come
+	done    bool // all output has arrived
 	err     error
 	log     logView
 	against *comparison // nil: the output itself is shown
-	ended   bool        // the run was over when the screen asked for it
-	paging  bool        // the pager gets it, and then the screen is left
+	ended   bool        // the run had ended when the screen requested it
+	paging  bool        // the output goes to the pager, and then the screen closes
 }
 
 // New shows the output of a run, or of the newest run of a job.
@@ -38,10 +38,10 @@ func New(s screen.Subject) *Output { return &Output{subject: s, log: logView{fol
 // NewPager passes the output to the pager when it is complete.
 func NewPager(s screen.Subject) *Output { return &Output{subject: s, paging: true} }
 
-// Scope is that of output.
+// Scope returns the scope of logs.
 func (*Output) Scope() keys.Scope { return keys.Output }
 
-// Heading names the run.
+// Heading returns the job and the run.
 func (s *Output) Heading(*screen.World) string {
 	switch {
 	case !s.known:
@@ -52,7 +52,7 @@ func (s *Output) Heading(*screen.World) string {
 	return fmt.Sprintf("Output: %s  run %s", s.run.Job, s.run.ID)
 }
 
-// The slots of its questions.
+// The slots of the screen's requests.
 const (
 	slotRun     = "output-run"
 	slotOutput  = "output"
@@ -264,7 +264,7 @@ func (s *Output) shown() *logView {
 // Typing reports that keys go to the search.
 func (s *Output) Typing() bool { return s.shown().typing }
 
-// Type answers to a key of the search.
+// Type handles a key of the search.
 func (s *Output) Type(_ *screen.World, k screen.Key) ([]screen.Effect, bool) {
 	return nil, s.shown().typed(k)
 }
@@ -288,11 +288,11 @@ func (s *Output) Refuses(_ *screen.World, a keys.Action) string {
 	return ""
 }
 
-// Foot is the keys of a log.
+// Foot returns the keys of a log.
 func (s *Output) Foot(*screen.World) []keys.Action {
 	return []keys.Action{keys.Search, keys.Follow, keys.Streams, keys.Diff, keys.PreviousRun, keys.NextRun, keys.Explain, keys.PageOutput,
 		keys.Wrap, keys.Timestamps, keys.Matching, keys.Raw, keys.Back, keys.Help}
 }
 
-// Subject is the run.
+// Subject returns the run.
 func (s *Output) Subject(*screen.World) screen.Subject { return s.subject }

@@ -83,7 +83,7 @@ func (s *Ring) Act(_ *screen.World, a keys.Action) ([]screen.Effect, bool) {
 	return nil, s.page.Act(a)
 }
 
-// Subject returns nothing: a member is not a job.
+// Subject returns an empty subject: a member is not a job.
 func (*Ring) Subject(*screen.World) screen.Subject { return screen.Subject{} }
 
 // Refuses returns why a key does nothing here.

@@ -133,7 +133,7 @@ func (s *Timeline) look(at time.Time) {
 	s.from = at.Add(-time.Duration(s.cells/2) * steps[stepFor(s.span, s.cells)])
 }
 
-// Subject is nothing: a minute is not one job's.
+// Subject returns an empty subject: a minute does not belong to one job.
 func (*clashes) Subject(*screen.World) screen.Subject { return screen.Subject{} }
 
 // Draw draws where there is room for other jobs, and the minutes.

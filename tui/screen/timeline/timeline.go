@@ -46,7 +46,7 @@ func New() *Timeline {
 	return s
 }
 
-// Scope is that of the time line.
+// Scope returns the scope of the time line.
 func (*Timeline) Scope() keys.Scope { return keys.Timeline }
 
 // The slots of its questions.
@@ -355,7 +355,7 @@ func (s *Timeline) Refuses(w *screen.World, a keys.Action) string {
 	return ""
 }
 
-// Foot is the keys of a time line.
+// Foot returns the keys of a time line.
 func (*Timeline) Foot(*screen.World) []keys.Action {
 	return []keys.Action{keys.Open, keys.Explain, keys.Run, keys.NextSlot, keys.Filter, keys.Palette, keys.Help,
 		keys.Clashes, keys.Earlier, keys.Later, keys.ZoomIn, keys.ZoomOut, keys.Now, keys.Times, keys.Leave}

@@ -198,7 +198,7 @@ func (s *Upcoming) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
 	return nil, s.Move(a)
 }
 
-// Subject is the marked jobs, or the job and time under the cursor.
+// Subject returns the marked jobs, or the job and time under the cursor.
 func (s *Upcoming) Subject(*screen.World) screen.Subject {
 	about := s.ChosenJobs(func(r *row) job.ID { return r.Job })
 	if r := s.Current(); r != nil && !about.Marked {

@@ -34,7 +34,7 @@ type Why struct {
 // New explains a run, an occurrence, or of a job what went wrong last.
 func New(s screen.Subject) *Why { return &Why{subject: s} }
 
-// Scope is that of why.
+// Scope returns the scope of why.
 func (*Why) Scope() keys.Scope { return keys.Why }
 
 // Heading names the occurrence.
@@ -224,13 +224,13 @@ func (s *Why) Refuses(w *screen.World, a keys.Action) string {
 	return ""
 }
 
-// Foot is the keys of what can be done from here.
+// Foot returns the keys of what can be done from here.
 func (s *Why) Foot(*screen.World) []keys.Action {
 	actions := remedyActions[:min(len(s.answer.Remedies), len(remedyActions))]
 	return append(slices.Clip(actions), keys.PreviousRun, keys.NextRun, keys.ShowOutput, keys.Copy, keys.Back, keys.Help)
 }
 
-// Subject is the occurrence, and its run if there is one.
+// Subject returns the occurrence, and its run if there is one.
 func (s *Why) Subject(*screen.World) screen.Subject {
 	if !s.known {
 		return s.subject
