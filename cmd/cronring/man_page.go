@@ -20,7 +20,7 @@ type page struct {
 	cmd      *cobra.Command
 	name     string // "cronring-list"
 	short    string
-	verbs    []commandText // the verb, and those below it
+	texts    []commandText // of the command, and of its subcommands
 	examples []string
 	exits    []exitMeaning
 	seeAlso  []reference
@@ -43,7 +43,7 @@ type reference struct {
 
 func pageName(verb *cobra.Command) string { return "cronring-" + verb.Name() }
 
-// sectionOf is the section of the manual with the page of a command: 7 if a guide describes
+// sectionOf returns the section of the manual with the page of a command: 7 if a guide describes
 // it.
 func sectionOf(verb *cobra.Command) int {
 	if _, err := man.Pages.Open(pageName(verb) + ".7"); err == nil {
@@ -58,7 +58,7 @@ func newPage(verb *cobra.Command) *page {
 		aliases: verb.Aliases,
 	}
 	for _, c := range append([]*cobra.Command{verb}, verb.Commands()...) {
-		p.verbs = append(p.verbs, newText(c))
+		p.texts = append(p.texts, newText(c))
 		for line := range strings.Lines(undented(c.Example)) {
 			if line = strings.TrimSuffix(line, "\n"); !slices.Contains(p.examples, line) {
 				p.examples = append(p.examples, line)
@@ -82,7 +82,7 @@ func newText(cmd *cobra.Command) commandText {
 	return m
 }
 
-// undented takes away the indentation that examples have in --help.
+// undented removes the indentation that examples have in --help.
 func undented(text string) string {
 	return strings.TrimPrefix(strings.ReplaceAll(text, "\n  ", "\n"), "  ")
 }
@@ -90,8 +90,8 @@ func undented(text string) string {
 // named finds the commands that a text names.
 var named = regexp.MustCompile(`\bcronring ([a-z]+)\b`)
 
-// seeAlso are the page of all commands, those of the commands that the text names,
-// and those of what the verb is about, in the order that pages have.
+// seeAlso returns the references of a command's page: to the page of all commands, to the commands that
+// the text names, and to the pages about the same subject. They are in the order that manual pages require.
 func seeAlso(verb *cobra.Command) []reference {
 	all := []reference{{"cronring", 1}}
 	for _, m := range named.FindAllStringSubmatch(verb.Long+"\n"+verb.Example, -1) {
@@ -160,16 +160,16 @@ func (p *page) mdoc() []byte {
 	r.macro("Nm", p.name)
 	r.macro("Nd", p.short)
 	r.macro("Sh", "SYNOPSIS")
-	for _, m := range p.verbs {
+	for _, m := range p.texts {
 		r.macro("Nm", `"`+m.line+`"`)
 		if m.usage != "" {
 			r.line(m.usage)
 		}
 	}
 	r.macro("Sh", "DESCRIPTION")
-	r.command(&p.verbs[0])
-	for i := range p.verbs[1:] {
-		m := &p.verbs[i+1]
+	r.command(&p.texts[0])
+	for i := range p.texts[1:] {
+		m := &p.texts[i+1]
 		r.macro("Ss", m.line)
 		r.command(m)
 	}
@@ -199,8 +199,8 @@ func (p *page) mdoc() []byte {
 func (p *page) part() string {
 	r := &roff{}
 	r.macro("Sh", "COMMAND")
-	for i := range p.verbs {
-		m := &p.verbs[i]
+	for i := range p.texts {
+		m := &p.texts[i]
 		r.macro("Ss", m.line)
 		r.macro("Bd", "-ragged", "-offset", "indent")
 		r.line(strings.TrimSpace(m.line + " " + m.usage))
@@ -221,8 +221,8 @@ type roff struct{ b strings.Builder }
 
 func (r *roff) macro(words ...string) { r.b.WriteString("." + strings.Join(words, " ") + "\n") }
 
-// escapes are the characters that roff would take for something else, or print
-// as another that cannot be pasted into a shell.
+// escapes replaces the characters that roff would interpret, or would print as other characters that
+// cannot be pasted into a shell.
 var escapes = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`)
 
 // hyphen matches an escaped hyphen within a word of prose.
@@ -294,7 +294,7 @@ func (r *roff) command(m *commandText) {
 	r.macro("El")
 }
 
-// sentence is the text of a flag as a sentence.
+// sentence returns the text of a flag as a sentence.
 func sentence(text string) string {
 	text = strings.ToUpper(text[:1]) + text[1:]
 	if strings.HasSuffix(text, ".") {

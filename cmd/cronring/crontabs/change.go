@@ -1,8 +1,7 @@
 package crontabs
 
-// What add, set, rm, apply and edit share: they read a crontab, change its text
-// and nothing else of it, show what the change does, and have the daemon put it
-// in place.
+// This file has what add, set, rm, apply and edit share: they read a crontab, change its
+// text, show what the change does, and install the text through the daemon.
 
 import (
 	"context"
@@ -280,7 +279,8 @@ func confirm(a *cli.App, what, word string, f *changeFlags) error {
 	return nil
 }
 
-// oneOfFileAndUser refuses what names a crontab twice.
+// oneOfFileAndUser rejects --file together with --user, except for a system crontab, whose entries name
+// their users.
 func oneOfFileAndUser(file, user string) error {
 	if file != "" && user != "" && !spool.SystemCrontab(file) {
 		return cli.UsageError("change "+file+" of "+user, "a file already belongs to one user", "give one of --file and --user")

@@ -216,8 +216,8 @@ func (d *Crontabs) write(p place, r api.CrontabFileRequest) error {
 	return spool.Restore(d.paths, p.path, text)
 }
 
-// replacedDir is where previous versions of crontabs are kept that were changed without the
-// daemon, which keeps revisions. Only root can read it.
+// replacedDir contains the previous versions of crontabs that were changed without the daemon, which
+// would keep revisions. Only root can read it.
 const replacedDir = "/var/lib/cronring/replaced"
 
 // keep writes a copy of a crontab, and returns its path.
@@ -242,7 +242,7 @@ func (d *Crontabs) List(ctx context.Context, q api.Query) ([]job.Status, error) 
 	for _, ref := range q.Refs {
 		before := len(found)
 		for _, j := range version.Jobs() {
-			if names(ref, j) {
+			if matches(ref, j) {
 				found = append(found, job.Status{Job: j})
 			}
 		}
@@ -256,8 +256,8 @@ func (d *Crontabs) List(ctx context.Context, q api.Query) ([]job.Status, error) 
 	return found, nil
 }
 
-// names reports whether a reference matches a job.
-func names(ref string, j job.Job) bool {
+// matches reports whether a reference refers to a job.
+func matches(ref string, j job.Job) bool {
 	place := fmt.Sprintf("%s:%d", j.Crontab, j.Line)
 	return job.IsGlob(ref) && j.ID.Matches(ref) || ref == string(j.ID) || ref == j.ID.Full() || ref == place || strings.HasSuffix(place, "/"+ref)
 }

@@ -27,7 +27,7 @@ type jobRow struct {
 	*job.Status
 	a        *cli.App
 	loc      *time.Location
-	document any // the job as JSON has it, once a field of that is asked for
+	document any // the JSON form, made when the first of its fields is needed
 }
 
 // jobColumns are the columns of a list of jobs.
@@ -75,7 +75,7 @@ func (r *jobRow) lastCell() cli.Cell {
 // user has acknowledged is not a success.
 func (r *jobRow) stateCell() cli.Cell {
 	look, ok := cli.StateLook[r.State]
-	if !ok { // it is in the list no more
+	if !ok { // it is no longer in the list
 		return cli.Cell{Text: string(r.State), Tone: cli.Faint}
 	}
 	if r.State == job.StateOK && r.Ack != nil {
@@ -95,7 +95,7 @@ func (r *jobRow) began() string {
 	return cli.FormatPlain(r.Last.Started, r.loc)
 }
 
-// soonest orders instants, with none at the end.
+// soonest compares instants. The zero time is the last.
 func soonest(one, other time.Time) int {
 	switch {
 	case one.Equal(other):
@@ -122,8 +122,8 @@ func lastLength(j *job.Status) time.Duration {
 	return j.Last.Ended.Sub(j.Last.Started)
 }
 
-// sortJobs sorts a list that came with the worst first by a column. What is alike
-// there stays in that order.
+// sortJobs sorts a list, in which the worst jobs are first, by a column. Jobs with the same value keep
+// their order.
 func sortJobs(jobs []job.Status, by string) {
 	i := slices.IndexFunc(jobColumns, func(c column) bool { return c.name == by })
 	c := &jobColumns[i]
@@ -190,7 +190,7 @@ func (r *jobRow) field(name string) string {
 	return string(text)
 }
 
-// chosenColumns are those of --fields or of -o custom-columns=.
+// chosenColumns are the columns of --fields or of -o custom-columns=.
 type chosenColumns struct {
 	columns []column
 	names   bool // only print the names of the columns
@@ -203,7 +203,7 @@ func (f *chosenColumns) orDefault() {
 	}
 }
 
-// set applies --fields. It refuses a field that there is not, before anybody is asked anything.
+// set applies --fields. It rejects unknown fields before the daemon is asked for jobs.
 func (f *chosenColumns) set(text string) error {
 	if text == cli.ListFields {
 		f.names = true

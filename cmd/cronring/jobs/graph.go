@@ -193,7 +193,7 @@ func (t *drawing) facts(n *api.Node) []string {
 		words = append(words, fmt.Sprintf("run %d %s%s", r.ID, display.Text(r.Verdict.Words()), t.ago(r.Ended)))
 	}
 	for _, r := range n.Running {
-		words = append(words, display.Text(t.going(r)))
+		words = append(words, display.Text(t.liveRun(r)))
 	}
 	if n.Job.Held != "" {
 		return append(words, display.Text(n.Job.Held))
@@ -213,21 +213,21 @@ func (t *drawing) ago(at time.Time) string {
 	return " " + display.Brief(t.a.Now().Sub(at).Round(time.Second)) + " ago"
 }
 
-// going describes a live run.
-func (t *drawing) going(r job.Run) string {
+// liveRun describes a run that waits or runs.
+func (t *drawing) liveRun(r job.Run) string {
 	switch {
 	case r.State == job.RunRunning:
 		return fmt.Sprintf("run %d is going", r.ID)
 	case r.WaitsOn() != job.WaitsOnParents:
 		return fmt.Sprintf("run %d waits: %s", r.ID, r.Reason)
 	}
-	var whom []string
+	var parents []string
 	for _, p := range r.Parents {
 		if p.Verdict == "" && !t.isOver(p) {
-			whom = append(whom, string(p.Job))
+			parents = append(parents, string(p.Job))
 		}
 	}
-	return fmt.Sprintf("run %d waits for %s", r.ID, strings.Join(whom, ", "))
+	return fmt.Sprintf("run %d waits for %s", r.ID, strings.Join(parents, ", "))
 }
 
 // isOver reports whether a parent's run has ended since its child began to wait.

@@ -44,8 +44,8 @@ func (s *ringSetup) add(cmd *cobra.Command) {
 // setupFlags are the flags of add.
 var setupFlags = []string{"config", "name", "key-file", "bind", "member"}
 
-// wanted reports whether ring join is to write a configuration. If it is not, the daemon is
-// asked: the host is in a ring.
+// wanted reports whether ring join must write a configuration. Otherwise the host is in a ring, and the
+// daemon joins it again.
 func (s *ringSetup) wanted(cmd *cobra.Command, a *cli.App) bool {
 	if slices.ContainsFunc(setupFlags, cmd.Flags().Changed) {
 		return true
@@ -54,8 +54,8 @@ func (s *ringSetup) wanted(cmd *cobra.Command, a *cli.App) bool {
 	return a.Host == "" && len(s.seeds) > 0 && c.Ring.Name == "" && c.Err() == nil
 }
 
-// setUpRing writes a key and a configuration where there is none, checks what is there, and
-// prints the next steps. What exists stays as it is.
+// setUpRing writes a key and a configuration, unless they exist, checks them, and prints the next steps.
+// It does not change files that exist.
 func setUpRing(ctx context.Context, a *cli.App, s ringSetup) error {
 	if err := s.complete(); err != nil {
 		return err
@@ -82,7 +82,7 @@ func setUpRing(ctx context.Context, a *cli.App, s ringSetup) error {
 	return nil
 }
 
-// complete makes the paths absolute, because the daemon's working directory is another.
+// complete makes the paths absolute, because the daemon has another working directory.
 func (s *ringSetup) complete() (err error) {
 	if s.dir, err = filepath.Abs(s.dir); err != nil {
 		return err
@@ -125,7 +125,7 @@ func cannotSetUp(err error) error {
 	return &api.Error{Kind: api.Conflict, What: "cannot set up a ring", Why: err.Error()}
 }
 
-// text is the configuration file.
+// text returns the text of the configuration file.
 func (s *ringSetup) text() string {
 	var b strings.Builder
 	b.WriteString("# The ring of hosts that share jobs: see cronring-ring(7) and cronring.toml(5).\n[ring]\n")

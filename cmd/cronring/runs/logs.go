@@ -67,7 +67,7 @@ only those of this host that you may read.`,
 	return cmd
 }
 
-// runRef makes a reference to a run of one to a job: the job's newest.
+// runRef returns a reference to a run. A reference to a job becomes one to the job's newest run.
 func runRef(ref string) string {
 	if strings.Contains(ref, "@") || strings.Trim(ref, "0123456789") == "" {
 		return ref
@@ -178,7 +178,7 @@ func printOutput(ctx context.Context, a *cli.App, client *api.Client, ref string
 			return last, err
 		}
 	}
-	if last != nil && f.journal { // more was said until its end
+	if last != nil && f.journal { // the daemon logged more until the end of the run
 		if p.pending, err = journalOf(ctx, a, client, last.ID.String(), cmp.Or(p.printedUntil, f.since)); err != nil {
 			p.close()
 			return last, err
@@ -206,8 +206,8 @@ type outputPrinter struct {
 	printedUntil time.Time   // just after the newest line of it that was printed
 }
 
-// event prints one item of the stream. The record that ends a followed one is
-// not output.
+// event prints one item of the stream. The record of the run's end, which follows the output, is not
+// printed.
 func (p *outputPrinter) event(e api.Event) error {
 	switch {
 	case e.Gap != nil:

@@ -96,7 +96,7 @@ func (a *Archive) save(ctx context.Context, r Revision, sum, packed []byte) (id 
 		return newest.ID, err
 	}
 	if !same && r.How == Seen {
-		if id, err = a.lately(ctx, r, sum); err != nil || id != 0 {
+		if id, err = a.findRecent(ctx, r, sum); err != nil || id != 0 {
 			return id, err
 		}
 	}
@@ -137,13 +137,14 @@ func pack(r Revision) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// aMoment is the maximum time between a version that was seen and its report by the author.
-const aMoment = time.Minute
+// maxReportDelay is the maximum time between the moment at which a version was seen and its report by
+// the author.
+const maxReportDelay = time.Minute
 
 // isMadeBy reports whether a version that was seen is the one that its author reports now.
 func (r Revision) isMadeBy(maker Revision) bool {
 	late := maker.At.Sub(r.At)
-	return r.How == Seen && maker.How != Seen && -aMoment < late && late < aMoment
+	return r.How == Seen && maker.How != Seen && -maxReportDelay < late && late < maxReportDelay
 }
 
 // newestRevision returns the newest revision of a file, without its text, and its checksum; number
@@ -154,11 +155,12 @@ func (a *Archive) newestRevision(ctx context.Context, file string) (r Revision, 
 	return r, sum, err
 }
 
-// lately searches the versions of the last moment for one with the same text; 0 if there is none.
-func (a *Archive) lately(ctx context.Context, r Revision, sum []byte) (id int64, err error) {
+// findRecent returns a version with the same text that is not older than maxReportDelay; 0 if there is
+// none.
+func (a *Archive) findRecent(ctx context.Context, r Revision, sum []byte) (id int64, err error) {
 	err = a.db.Each(ctx, func(rows *sql.Rows) error { return rows.Scan(&id) },
 		"SELECT id FROM revision WHERE file = ? AND uid = ? AND at > ? AND sum IS ? ORDER BY id DESC LIMIT 1",
-		r.File, int64(r.UID), r.At.Add(-aMoment).UnixNano(), blob(sum))
+		r.File, int64(r.UID), r.At.Add(-maxReportDelay).UnixNano(), blob(sum))
 	if err != nil {
 		return 0, fmt.Errorf("read revisions: %w", err)
 	}
@@ -185,7 +187,7 @@ func putRevision(ctx context.Context, w *database.Writer, r Revision, sum, packe
 		database.NanosBound(r.At.Add(-revisionsAge)), int64(revisionsBytes))
 }
 
-// blob is NULL for nil, which the driver would store as an empty one.
+// blob returns NULL for nil, which the driver would store as an empty blob.
 func blob(b []byte) driver.Value {
 	if b == nil {
 		return nil

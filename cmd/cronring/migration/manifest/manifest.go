@@ -63,7 +63,7 @@ func (n *node) child(key string) *node {
 	return c
 }
 
-// lack adds a comment.
+// lack adds a comment about a difference.
 func (m *manifest) lack(format string, args ...any) {
 	m.lacks = append(m.lacks, fmt.Sprintf(format, args...))
 }
@@ -141,8 +141,8 @@ func (m *manifest) shell() []string {
 	return []string{shell, "-c", command}
 }
 
-// name returns the job's identity in letters, digits and hyphens. If that changes it,
-// a number keeps it different from others.
+// name returns the job's identity in at most that many letters, digits and hyphens. If that changes
+// it, the name ends with a hash of the identity, so that two jobs do not get the same name.
 func (m *manifest) name(most int) string {
 	id := string(m.id)
 	name := strings.Trim(strings.Map(func(r rune) rune {
