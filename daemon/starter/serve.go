@@ -1,6 +1,7 @@
 package starter
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -36,12 +37,27 @@ func Serve() {
 // that could not execute its command.
 const ExitFailed = 125
 
-func serve() error {
+// RejectSetID returns an error if this process has more rights than its caller. Each helper process of
+// the daemon must call it first, because every user can run the program as a helper.
+func RejectSetID() error {
 	if os.Geteuid() != os.Getuid() || os.Getegid() != os.Getgid() {
 		return errors.New("refused: the program is set-user-id or set-group-id")
 	}
-	if kind, err := unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_DOMAIN); err != nil || kind != unix.AF_UNIX {
+	return nil
+}
+
+// RequireSocket returns an error if a descriptor is not a unix socket: then the daemon did not start this
+// helper process.
+func RequireSocket(fd int) error {
+	if kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN); err != nil || kind != unix.AF_UNIX {
 		return errors.New("this is a part of the daemon, not a command")
+	}
+	return nil
+}
+
+func serve() error {
+	if err := cmp.Or(RejectSetID(), RequireSocket(socket)); err != nil {
+		return err
 	}
 	unix.CloseOnExec(socket)
 	removeHandlers()

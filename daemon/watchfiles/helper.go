@@ -2,6 +2,7 @@ package watchfiles
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/daemon/starter"
 )
 
 // flag is the argument of a user's process.
@@ -36,11 +39,8 @@ func Main() {
 }
 
 func serve() error {
-	if os.Geteuid() != os.Getuid() || os.Getegid() != os.Getgid() {
-		return errors.New("refused: the program is set-user-id or set-group-id")
-	}
-	if kind, err := unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_DOMAIN); err != nil || kind != unix.AF_UNIX {
-		return errors.New("this is a part of the daemon, not a command")
+	if err := cmp.Or(starter.RejectSetID(), starter.RequireSocket(socket)); err != nil {
+		return err
 	}
 	_ = os.WriteFile("/proc/self/comm", []byte(name), 0) // for ps, which would show exe
 	events, err := openInotify(time.Now())

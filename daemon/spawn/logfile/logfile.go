@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"github.com/cronring/cronring/daemon/spawn/command"
+	"github.com/cronring/cronring/daemon/starter"
 )
 
 // logName is argv[0] of that process.
@@ -39,8 +40,8 @@ func Serve() {
 }
 
 func writeLog(path string) error {
-	if os.Geteuid() != os.Getuid() || os.Getegid() != os.Getgid() {
-		return errors.New("refused: the program is set-user-id or set-group-id")
+	if err := starter.RejectSetID(); err != nil {
+		return err
 	}
 	file, err := openRegular(path)
 	if err != nil {

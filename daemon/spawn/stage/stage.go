@@ -5,7 +5,6 @@ package stage
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -72,8 +71,8 @@ func Serve() {
 
 // follow reads the order of this process and follows it. It returns the environment of the command.
 func (o *Order) follow() (env []string, err error) {
-	if os.Geteuid() != os.Getuid() || os.Getegid() != os.Getgid() {
-		return nil, errors.New("refused: the program is set-user-id or set-group-id")
+	if err := starter.RejectSetID(); err != nil {
+		return nil, err
 	}
 	if err := json.Unmarshal([]byte(os.Args[1]), o); err != nil {
 		return nil, err
