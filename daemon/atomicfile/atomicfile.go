@@ -33,7 +33,7 @@ func Write(path string, parts ...[]byte) error {
 		os.Remove(unfinished)
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	return syncDir(filepath.Dir(path))
+	return Sync(filepath.Dir(path))
 }
 
 func withoutPaths(err error) error {
@@ -74,13 +74,13 @@ func Replace(path string, mode fs.FileMode, content []byte) error {
 	return os.Rename(f.Name(), path)
 }
 
-// syncDir makes the names in a directory durable.
-func syncDir(path string) error {
-	d, err := os.Open(path)
+// Sync makes the content of a file, or the names in a directory, durable.
+func Sync(path string) error {
+	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.Sync(), d.Close())
+	return errors.Join(f.Sync(), f.Close())
 }
 
 // Link makes a symbolic link whose target is a text, and replaces an older link. One system call writes

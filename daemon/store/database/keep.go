@@ -124,15 +124,7 @@ func (db *DB) copyTo(ctx context.Context, path string) (size int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	return info.Size(), syncFile(path)
-}
-
-func syncFile(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
+	return info.Size(), atomicfile.Sync(path)
 }
 
 func remove(path string) error {
