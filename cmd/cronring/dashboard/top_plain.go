@@ -17,9 +17,8 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// plainTop is the dashboard as a talk: one line for each thing that happens, and
-// the commands of the command line as answers to what is typed. Nothing is drawn,
-// moved or repainted, so that a screen reader can follow.
+// plainTop is the dashboard for screen readers: it prints one line for each event, and runs the
+// commands that the user types. It never moves the cursor or repaints.
 type plainTop struct {
 	commands
 	follows string // which ends of runs are printed: all, failed or off
@@ -44,7 +43,7 @@ logs etl-orders, run etl-orders, history. Beside them:
   help            list all commands
   quit            leave`
 
-// plain runs the talk until the person ends it.
+// plain runs the dashboard for screen readers until the user quits.
 func plain(a *cli.App, cmd *cobra.Command, readOnly string, root func(*cli.App) *cobra.Command) error {
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
@@ -89,8 +88,8 @@ func follow(ctx context.Context, client *api.Client, to chan<- received) {
 	}
 }
 
-// readLines reads one line each time that it is asked for one, and not a byte
-// more: a command may want to ask the person something.
+// readLines reads one line each time that it receives from next, and not a byte more: a command may ask
+// the user a question.
 func readLines(ctx context.Context, in io.Reader, next <-chan struct{}, to chan<- string) {
 	defer close(to)
 	for {
@@ -192,7 +191,7 @@ func (p *plainTop) printEvent(e api.Event) {
 	}
 }
 
-// recordSentence formats a record as a sentence. It is empty for unimportant records.
+// recordSentence formats a record as a sentence, or as "" if the record is unimportant.
 func recordSentence(r *job.Record, onlyFailures bool) string {
 	switch {
 	case r.Kind == job.Ended && r.Run != nil:

@@ -195,7 +195,7 @@ func report(ctx context.Context, m *inventory.Machine, sources []string) importe
 	crontabs := m.Crontabs(ctx)
 	if slices.Contains(sources, "cron") {
 		r.Cron = &importedCron{Settings: append(m.Settings(), m.PAMSetting()...), Silent: m.SilentScripts(), Crontabs: []importedCrontab{}}
-		again := twins(crontabs)
+		again := findDuplicates(crontabs)
 		for i := range crontabs {
 			if !crontabs[i].Anacron() && crontabs[i].Path != "/etc/anacrontab" {
 				r.Cron.Crontabs = append(r.Cron.Crontabs, importCrontab(ctx, m, &crontabs[i], again))

@@ -39,7 +39,7 @@ var lineChanges = map[crontab.Family]map[crontab.Code]string{
 	},
 }
 
-// deadLines are errors in lines that the old cron ran all the same.
+// deadLines are the errors in lines that the old cron ran nevertheless, and that do not run any more.
 var deadLines = map[crontab.Family]map[crontab.Code]string{
 	crontab.Debian: {
 		"B218": "an empty command: the old cron started a shell for it",
@@ -174,8 +174,8 @@ func (c *crontabChanges) entry(e *crontab.Entry, family crontab.Family, now time
 	}
 }
 
-// mostMadeUp is the longest gap of a zone whose wall times are made up for.
-const mostMadeUp = 3 * time.Hour
+// maxGap is the longest gap of a zone after which the old crons catch up the skipped wall times.
+const maxGap = 3 * time.Hour
 
 // gapMinutes counts the wall minutes that a fixed-time entry names in the next
 // gap of its zone, within a year: an old cron starts it for each of them.
@@ -185,7 +185,7 @@ func gapMinutes(e *crontab.Entry, now time.Time) (n int, at time.Time) {
 	}
 	for _, change := range e.Zone().Changes(now, now.AddDate(1, 0, 0)) {
 		low, high := timetable.Wall(change.At, change.Before), timetable.Wall(change.At, change.After)
-		if gap := high.Sub(low); gap <= 0 || gap > mostMadeUp {
+		if gap := high.Sub(low); gap <= 0 || gap > maxGap {
 			continue
 		}
 		s, _ := timetable.ParseSchedule(e.Spec(), nil, 0)
@@ -224,9 +224,9 @@ func notes(t *inventory.Crontab, e *crontab.Entry) []string {
 // sameCommand identifies entries that run the same command at the same time.
 type sameCommand struct{ schedule, user, command string }
 
-// twins finds entries that occur more than once in the host's crontabs. It returns the place
-// of the first for each of the others.
-func twins(crontabs []inventory.Crontab) map[*crontab.Entry]string {
+// findDuplicates finds entries that occur more than once in the host's crontabs. It returns the place
+// of the first one for each of the others.
+func findDuplicates(crontabs []inventory.Crontab) map[*crontab.Entry]string {
 	first, found := map[sameCommand]string{}, map[*crontab.Entry]string{}
 	for i := range crontabs {
 		if !crontabs[i].Counts() {

@@ -188,7 +188,7 @@ func memberTable(a *cli.App, r *api.Ring, out *cli.Output) *cli.Table {
 	for i := range r.Members {
 		m := &r.Members[i]
 		name := m.Name
-		since, rtt, clock := m.Since.Format(time.RFC3339), exactly(m.RTT), exactly(m.Clock)
+		since, rtt, clock := m.Since.Format(time.RFC3339), milliseconds(m.RTT), milliseconds(m.Clock)
 		if out.ForPeople() {
 			since, rtt, clock = display.Brief(a.Now().Sub(m.Since)), m.RTT.Round(10*time.Microsecond).String(), signed(m.Clock)
 			if m.ID == r.Self {
@@ -213,7 +213,8 @@ var memberTone = map[api.MemberState]cli.Tone{
 	api.MemberUp: cli.Good, api.MemberJoining: cli.Warn, api.MemberDraining: cli.Warn, api.MemberDown: cli.Bad, api.MemberLeft: cli.Faint,
 }
 
-func exactly(d time.Duration) string {
+// milliseconds formats a duration for programs.
+func milliseconds(d time.Duration) string {
 	return strconv.FormatFloat(float64(d)/float64(time.Millisecond), 'f', 3, 64) + "ms"
 }
 

@@ -51,9 +51,9 @@ Without JOB the worst 40 are drawn.`,
 	return cmd
 }
 
-// timelineRefs are the jobs to draw.
+// timelineRefs returns the jobs to draw.
 func timelineRefs(ctx context.Context, a *cli.App, client *api.Client, refs []string) ([]string, error) {
-	const some = 40
+	const mostJobs = 40
 	if len(refs) > 0 {
 		return refs, nil
 	}
@@ -61,10 +61,10 @@ func timelineRefs(ctx context.Context, a *cli.App, client *api.Client, refs []st
 	if err != nil {
 		return nil, err
 	}
-	if len(jobs) > some {
-		a.Infof("%d of %d jobs are drawn; name others", some, len(jobs))
+	if len(jobs) > mostJobs {
+		a.Infof("%d of %d jobs are drawn; name others", mostJobs, len(jobs))
 	}
-	for _, j := range jobs[:min(some, len(jobs))] {
+	for _, j := range jobs[:min(mostJobs, len(jobs))] {
 		refs = append(refs, string(j.Job.ID))
 	}
 	return refs, nil
@@ -109,7 +109,7 @@ func printTimeline(a *cli.App, line api.Timeline, out *cli.Output, loc *time.Loc
 	})
 }
 
-// timelineTable is a time line for programs: a row for each cell that is not
+// timelineTable returns a time line for programs, with a row for each cell that is not
 // empty.
 func timelineTable(line api.Timeline, loc *time.Location) *cli.Table {
 	t := &cli.Table{Header: []string{"job", "cell", "kind", "count", "due", "run"}}
@@ -178,7 +178,7 @@ func (x *axis) row(name string, cells []cli.Cell, after string, t cli.Tone) {
 	x.a.Printf(" %s\n", x.a.Paint(t, after))
 }
 
-// blank is an axis without anything on it.
+// blank returns the cells of an empty axis.
 func (x *axis) blank() []cli.Cell {
 	cells := make([]cli.Cell, x.line.Cells)
 	for i := range cells {
@@ -187,13 +187,13 @@ func (x *axis) blank() []cli.Cell {
 	return cells
 }
 
-// hours labels the axis: days where a cell is as long as a good part of one.
+// hours returns the labels of the axis: times, or dates if the labels are at least a day apart.
 func (x *axis) hours() []cli.Cell {
-	const apart = 6
+	const spacing = 6 // least number of cells from label to label
 	cells := x.blank()
 	form, step := "15:04", time.Minute
 	for _, step = range []time.Duration{10 * time.Minute, time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour, 24 * time.Hour} {
-		if step >= apart*x.length() {
+		if step >= spacing*x.length() {
 			break
 		}
 	}
@@ -205,8 +205,8 @@ func (x *axis) hours() []cli.Cell {
 		begin := x.begin(i).In(x.loc)
 		sinceMidnight := time.Duration(begin.Hour()*60+begin.Minute()) * time.Minute
 		label := begin.Format(form)
-		apart := i+len(label) <= x.now || i >= x.now && i+len(label) <= len(cells)
-		if sinceMidnight%step < x.length() && i >= free && apart {
+		fits := i+len(label) <= x.now || i >= x.now && i+len(label) <= len(cells)
+		if sinceMidnight%step < x.length() && i >= free && fits {
 			for k := range len(label) {
 				cells[i+k] = cli.Cell{Text: label[k : k+1], Tone: cli.Faint}
 			}

@@ -12,7 +12,7 @@ import (
 	"github.com/cronring/cronring/daemon/store/database"
 )
 
-// Bounds on what a job keeps for itself: checkpoints, not data.
+// Limits of the values that a job saves: they are meant for checkpoints, not for data.
 const (
 	stateValue = 64 << 10
 	stateKeys  = 256
@@ -30,7 +30,7 @@ type Error struct{ reason string }
 
 func (e *Error) Error() string { return e.reason }
 
-// Entry is one thing that a job keeps, without its value.
+// Entry describes one saved value of a job.
 type Entry struct {
 	Key  string
 	Size int // of the value, in bytes
@@ -142,7 +142,7 @@ func (v *Values) States(ctx context.Context, id job.ID, user string) ([]Entry, e
 	return all, nil
 }
 
-// DeleteState forgets a key; ok is false when there was none.
+// DeleteState deletes a key and its value; ok is false if there is none.
 func (v *Values) DeleteState(ctx context.Context, id job.ID, user, key string) (ok bool, err error) {
 	if _, ok, err = v.State(ctx, id, user, key); !ok || err != nil {
 		return false, err
