@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -58,6 +59,29 @@ func TestDaemonTextIsCleaned(t *testing.T) {
 		}
 		if strings.ContainsAny(all, "\x1b\x07") || strings.Contains(all, "\u202e") && !strings.Contains(line, "json") {
 			t.Errorf("cronring %s: got what can steer a terminal: %q", line, all)
+		}
+	}
+}
+
+// TestExportOnATerminalIsCleaned: root exports the entries of all users.
+func TestExportOnATerminalIsCleaned(t *testing.T) {
+	const file = "/var/spool/cron/crontabs/ann"
+	const text = "#@ name=x\n0 5 * * * echo \u202e\u009b2Jy\n"
+	socket := clitest.Scripted(t, map[string][]any{
+		"GET /v1/health": {api.Health{V: 1}},
+		"GET /v1/jobs":   {api.Jobs{V: 1, Jobs: []job.Status{{Job: job.Job{ID: "ann/x", Crontab: file, Line: 2, User: "ann", Command: "echo \u202e\u009b2Jy"}}}}},
+		"GET /v1/crontab": {api.CrontabText{
+			V: 1, CrontabFile: api.CrontabFile{File: file, Entries: 1}, Text: []byte(text), Format: api.FormatUser, Family: api.FamilyDebian, Account: "ann", Zone: "UTC",
+		}},
+	})
+	for _, format := range []string{"crontab", "systemd", "kubernetes", "nomad", "json", "ical"} {
+		outside, inside := clitest.OpenTerminal(t)
+		c := &conversation{t, outside, inside}
+		code := c.begin("export", format, "ann/x", "--socket", socket)
+		go func() { fmt.Fprintf(inside, "exit %d", <-code) }()
+		got := c.expect("exit ")
+		if !strings.Contains(got, "2Jy") || strings.ContainsAny(got, "\u202e\u009b") {
+			t.Errorf("%s: got %q, want the entry without what can steer a terminal", format, got)
 		}
 	}
 }

@@ -98,7 +98,7 @@ func export(a *cli.App, cmd *cobra.Command, format string, refs []string, f *exp
 		for _, e := range entries[t] {
 			switch format {
 			case "kubernetes":
-				a.Printf("%s", manifest.Kubernetes(e.Id, e.Entry, f.image))
+				printExport(a, manifest.Kubernetes(e.Id, e.Entry, f.image))
 				continue
 			case "nomad":
 				err = exportFiles(a, []manifest.File{manifest.Nomad(e.Id, e.Entry)}, f.dir)
@@ -113,17 +113,22 @@ func export(a *cli.App, cmd *cobra.Command, format string, refs []string, f *exp
 	return nil
 }
 
-// exportCrontab prints a crontab as it is, but to a terminal without what could
-// steer it.
+// exportCrontab prints a crontab.
 func exportCrontab(a *cli.App, t *crontabs.Change) {
 	text := string(t.Old.Text)
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	printExport(a, fmt.Sprintf("# %s\n%s", display.Text(t.Old.File), text))
+}
+
+// printExport prints text as it is, but to a terminal without what could steer it: a user wrote the
+// entries that root exports.
+func printExport(a *cli.App, text string) {
 	if a.Terminal {
 		text = cli.EscapeText(text)
 	}
-	a.Printf("# %s\n%s", display.Text(t.Old.File), text)
-	if text != "" && !strings.HasSuffix(text, "\n") {
-		a.Printf("\n")
-	}
+	a.Printf("%s", text)
 }
 
 // exportFiles prints the files of an entry, or writes them.
@@ -135,7 +140,7 @@ func exportFiles(a *cli.App, files []manifest.File, dir string) error {
 	}
 	for _, u := range files {
 		if dir == "" {
-			a.Printf("# %s\n%s\n", u.Name, u.Text)
+			printExport(a, fmt.Sprintf("# %s\n%s\n", u.Name, u.Text))
 			continue
 		}
 		path := filepath.Join(dir, u.Name)
