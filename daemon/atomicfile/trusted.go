@@ -23,19 +23,20 @@ const (
 )
 
 // ReadTrusted is ReadRegular for a file that belongs to root or to the user of this process, and whose
-// mode has none of the forbidden bits.
+// mode has none of the forbidden bits. The commands in its errors do not contain the path: a user can
+// choose the path, and root copies commands into a shell.
 func ReadTrusted(path string, most int64, forbidden fs.FileMode) (string, error) {
 	return readChecked(path, most, func(info fs.FileInfo) error {
 		uid, mode := info.Sys().(*syscall.Stat_t).Uid, info.Mode().Perm()
 		switch {
 		case uid != 0 && int(uid) != os.Geteuid():
-			return fmt.Errorf("it belongs to uid %d, who can change it: chown %s %s", uid, reader(), path)
+			return fmt.Errorf("it belongs to uid %d, who can change it: run chown %s on it", uid, reader())
 		case mode&forbidden == 0:
 			return nil
 		case forbidden == Changeable:
-			return fmt.Errorf("other users can change it (mode %04o): chmod go-w %s", mode, path)
+			return fmt.Errorf("other users can change it (mode %04o): run chmod go-w on it", mode)
 		}
-		return fmt.Errorf("other users can read or change it (mode %04o): chmod 0600 %s", mode, path)
+		return fmt.Errorf("other users can read or change it (mode %04o): run chmod 0600 on it", mode)
 	})
 }
 

@@ -252,7 +252,7 @@ fiel = "dates/list"
 	want := []string{
 		"0:B605:calendar.key: it has no `file`: jobs with this calendar are held",
 		"0:B605:calendar.none: it has no `file`: jobs with this calendar are held",
-		"5:B605:calendar.open: dates/open: other users can change it (mode 0666): chmod go-w dates/open: jobs with this calendar are held",
+		"5:B605:calendar.open: dates/open: other users can change it (mode 0666): run chmod go-w on it: jobs with this calendar are held",
 		"8:B604:calendar.\"weekend\": the name is not valid, or taken by the calendar of all weekends",
 		"10:B604:calendar.\"a b\": the name is not valid, or taken by the calendar of all weekends",
 		"12:B604:unknown key calendar.key.fiel",
@@ -293,7 +293,7 @@ func TestReadOfAnybodyElseIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "cronring.toml")
 	filetest.Write(t, file, "session = \"pam\"\n", 0o666)
-	if c := Read(dir); c.Err() == nil || c.Session != SessionAuto || !strings.Contains(c.Err().Error(), "chmod go-w "+file) {
+	if c := Read(dir); c.Err() == nil || c.Session != SessionAuto || !strings.Contains(c.Err().Error(), "run chmod go-w on it") {
 		t.Errorf("a file that everybody may write counts: session %q, error %v", c.Session, c.Err())
 	}
 	hosttest.Root(t, "only root can give a file away")

@@ -241,7 +241,7 @@ func TestDoctorFinds(t *testing.T) {
 
 		{name: "a listener", files: inventorytest.Files{"/etc/cronring/cronring.toml": "[listen]\naddress = \"127.0.0.1:80\"\n"}},
 		{name: "an open listener", files: inventorytest.Files{"/etc/cronring/cronring.toml": "[listen]\naddress = \"0.0.0.0:80\"\n"}, want: "warning listener: listen.address \"0.0.0.0:80\" is not loopback: tokens travel over the network unencrypted"},
-		{name: "a token that others can read", files: inventorytest.Files{"/etc/cronring/cronring.toml": "[listen]\naddress = \"[::1]:80\"\n[token.ci]\nfile = \"ci\"\n", "/etc/cronring/ci": "0123456789abcdef0123\n"}, want: "warning listener: token.ci is not valid: /etc/cronring/ci: other users can read or change it (mode 0644): chmod 0600 /etc/cronring/ci"},
+		{name: "a token that others can read", files: inventorytest.Files{"/etc/cronring/cronring.toml": "[listen]\naddress = \"[::1]:80\"\n[token.ci]\nfile = \"ci\"\n", "/etc/cronring/ci": "0123456789abcdef0123\n"}, want: "warning listener: token.ci is not valid: /etc/cronring/ci: other users can read or change it (mode 0644): run chmod 0600 on it"},
 		{name: "tokens that this user cannot read", files: inventorytest.Files{"/etc/cronring/cronring.toml": "[listen]\naddress = \"127.0.0.1:80\"\n"}, spoil: func(e *examination) { e.privileged = false }, want: "unseen listener: this user cannot read the files of tokens"},
 
 		{name: "no sendmail", spoil: func(e *examination) { os.Remove(e.Path(sendmail)) }, want: "warning mail: no sendmail is found: what 1 entry would mail, 0 of them by MAILTO, goes nowhere"},
