@@ -156,6 +156,14 @@ func (a *App) Took(r *job.Run) string {
 	return display.Brief(r.Ended.Sub(r.Started))
 }
 
+// TookSuffix appends how long a run took: " in 3s", or "" if Took is empty.
+func (a *App) TookSuffix(r *job.Run) string {
+	if took := a.Took(r); took != "" {
+		return " in " + took
+	}
+	return ""
+}
+
 // FromNow formats the distance of t from now: "in 2m49s", "2m11s ago".
 func (a *App) FromNow(t time.Time) string {
 	d := t.Sub(a.Now())

@@ -73,8 +73,7 @@ func printJob(a *cli.App, j api.Job, loc *time.Location) {
 		printLive(a, &j.Running[i], loc)
 	}
 	for i := range j.Recent {
-		r := &j.Recent[i]
-		a.PrintField(cli.FirstOnly(i, "last"), fmt.Sprintf("run %d  %s  %s in %s", r.ID, r.Started.In(loc).Format(cli.LongTime), r.ResultOrState(), a.Took(r))+cli.Used(&r.Usage))
+		a.PrintField(cli.FirstOnly(i, "last"), recentText(a, &j.Recent[i], loc))
 	}
 	if e := j.Elsewhere; e != nil {
 		a.PrintField("since", fmt.Sprintf("%s took the occurrence of %s    cronring history --member %s %s", e.Node, e.Due.In(loc).Format(cli.LongTime), e.Node, j.Job.ID))
@@ -89,6 +88,15 @@ func printJob(a *cli.App, j api.Job, loc *time.Location) {
 	for _, d := range j.Diagnostics {
 		a.PrintDiagnostic(d)
 	}
+}
+
+// recentText describes a run that has ended. A run that could not be started has only an end.
+func recentText(a *cli.App, r *job.Run, loc *time.Location) string {
+	at := r.Started
+	if at.IsZero() {
+		at = r.Ended
+	}
+	return fmt.Sprintf("run %d  %s  %s%s", r.ID, at.In(loc).Format(cli.LongTime), r.ResultOrState(), a.TookSuffix(r)) + cli.Used(&r.Usage)
 }
 
 // printLive prints for how long a run has been running, or what it waits for.

@@ -35,6 +35,24 @@ func TestShowTellsWhatARunWaitsFor(t *testing.T) {
 	}
 }
 
+func TestShowOfARunThatHasEnded(t *testing.T) {
+	noon := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	for _, tc := range []struct {
+		run  job.Run
+		want string
+	}{
+		{job.Run{ID: 1, State: job.RunEnded, Started: noon, Ended: noon.Add(time.Minute), Outcome: job.Outcome{Kind: job.Exited, Code: 3}},
+			"run 1  Sun 2026-11-22 12:00:00 +00:00  exit 3 in 1m00s"},
+		{job.Run{ID: 2, State: job.RunEnded, Ended: noon, Outcome: job.Outcome{Kind: job.NotStarted, Error: "no such user"}},
+			"run 2  Sun 2026-11-22 12:00:00 +00:00  not started: no such user"},
+		{job.Run{ID: 3, State: job.RunEnded, Started: noon, Ended: noon}, "run 3  Sun 2026-11-22 12:00:00 +00:00  started"},
+	} {
+		if got := recentText(&cli.App{}, &tc.run, time.UTC); got != tc.want {
+			t.Errorf("got %q, want %q", got, tc.want)
+		}
+	}
+}
+
 func TestShowQuotesOptions(t *testing.T) {
 	options := map[string]string{"if": `test -e "/tmp/a b"`, "cwd": "/tmp/a b", "env": "A=b", "desc": "it's late"}
 	const want = `cwd="/tmp/a b"  desc="it's late"  env=A=b  if='test -e "/tmp/a b"'`

@@ -75,7 +75,7 @@ func followRun(ctx context.Context, a *cli.App, r api.RunRequest) error {
 		return cli.ExitCode(cli.ExitWaitFailed)
 	}
 	a.Out.Flush() // to keep the order of output; a write error is reported at the end
-	a.Infof("run %d of %s: %s in %s", last.ID, display.Text(string(last.Job)), display.Text(last.ResultOrState()), a.Took(last))
+	a.Infof("run %d of %s: %s%s", last.ID, display.Text(string(last.Job)), display.Text(last.ResultOrState()), a.TookSuffix(last))
 	if code := exitOf(last); code != cli.ExitDone {
 		return cli.ExitCode(code)
 	}
@@ -153,7 +153,7 @@ func printRuns(a *cli.App, runs []job.Run, out *cli.Output, state func(*job.Run)
 		}
 		a.Printf("run %d  %s  %s", r.ID, display.Text(string(r.Job)), a.Paint(runTone(r), display.Text(state(r))))
 		if !r.Ended.IsZero() {
-			a.Printf(" in %s", a.Took(r))
+			a.Printf("%s", a.TookSuffix(r))
 		}
 		a.Printf("    cronring logs %d\n", r.ID)
 	}
