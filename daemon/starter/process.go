@@ -155,6 +155,7 @@ func (p *process) fork() (pid uintptr, errno syscall.Errno) {
 func (p *process) become() {
 	raw(unix.SYS_SETSID, 0, 0, 0)
 	p.setLogin()
+	p.leaveKeyring()
 	raw(unix.SYS_UMASK, p.umask, 0, 0)
 	if !p.setFiles() ||
 		!p.setNice(false) ||
@@ -206,6 +207,19 @@ func (p *process) setLogin() {
 	if e == 0 {
 		raw(unix.SYS_WRITE, fd, address(p.login), p.loginSize)
 		raw(unix.SYS_CLOSE, fd, 0, 0)
+	}
+}
+
+// leaveKeyring gives a process of another user a session keyring of its own, as a login does (see
+// session-keyring(7)). Otherwise it would inherit the daemon's, and any process can read and revoke what
+// is in its session keyring, regardless of its user. Root makes the new one, because a user could use up
+// the quota of keys. It fails only if the kernel or the container allows no keys at all.
+//
+//go:nosplit
+//go:norace
+func (p *process) leaveKeyring() {
+	if p.flags&flagUser != 0 {
+		raw(unix.SYS_KEYCTL, unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0)
 	}
 }
 

@@ -21,6 +21,11 @@ import (
 
 func TestMain(m *testing.M) {
 	Serve()
+	if len(os.Args) == 1 && os.Args[0] == printKeyring {
+		id, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_SESSION_KEYRING, false)
+		fmt.Print(id, " ", err)
+		os.Exit(0)
+	}
 	// What runs the tests may have left files open, as the daemon does not.
 	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		fmt.Fprintln(os.Stderr, "mark open files:", err)
@@ -111,6 +116,27 @@ func TestStartSetsUmaskAndLogin(t *testing.T) {
 			t.Errorf("output %q, want umask 0007 and the login of 1234, or, if the kernel refuses it, %q", output, own)
 		}
 		t.Log("the kernel refuses another login")
+	}
+}
+
+// printKeyring is argv[0] of a program that prints the ID of its session keyring.
+const printKeyring = "print-keyring"
+
+// TestUsersShareNoKeyring: a process can read and revoke what is in its session keyring.
+func TestUsersShareNoKeyring(t *testing.T) {
+	hosttest.Root(t, "only root can start a process of another user")
+	if _, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_SESSION_KEYRING, false); err != nil {
+		t.Skipf("SKIPPED, NOT TESTED without keys: %v", err)
+	}
+	s := starter(t)
+	known := map[string]bool{}
+	for range 2 {
+		c := Command{Path: "/proc/self/exe", Argv: []string{printKeyring}, User: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		id, _, progress := run(t, s, c)
+		if !strings.HasSuffix(id, " <nil>") || known[id] {
+			t.Errorf("got session keyring %q after %v, %v, want one that no other run has", id, known, progress.Failure())
+		}
+		known[id] = true
 	}
 }
 
