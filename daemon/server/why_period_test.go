@@ -179,3 +179,23 @@ func TestWhyNamesTheDefaultOfOverlap(t *testing.T) {
 		}
 	}
 }
+
+// A coming occurrence that next leaves out, because the job already ran in the period, is not due.
+func TestWhyOfTheFutureConsidersThatTheJobRan(t *testing.T) {
+	w := newWorld(t, "#@ name=once once-per=day\n0 * * * * ann true\n")
+	w.To("2026-11-20T01:00:00Z")
+	for _, r := range w.View().Runs() {
+		w.Start(r.ID)
+		w.End(r.ID, 0)
+	}
+	for at, want := range map[string]string{
+		"2026-11-20T02:00:00Z": "It will not start. It already ran in this period: ",
+		"2026-11-21T00:00:00Z": "It is due in 23h",
+		"2026-11-20T02:30:00Z": "It was not due then: the schedule does not include that time.",
+	} {
+		why, err := w.client().Why(t.Context(), "once", instant(t, at))
+		if err != nil || !strings.HasPrefix(why.Verdict, want) {
+			t.Errorf("%s: got %q, %v, want %q", at, why.Verdict, err, want)
+		}
+	}
+}

@@ -173,6 +173,21 @@ func (v *View) nextOutsidePause(i int, after time.Time) time.Time {
 	return v.nextOutsideBlackouts(i, h.Until.Add(-1))
 }
 
+// AlreadyRan reports whether a coming occurrence of job i is skipped because the job
+// already ran in its period, and when that was.
+func (v *View) AlreadyRan(i int, due time.Time) (when job.Detail, ran bool) {
+	entry, o := v.Entry(i), v.jobs.Options(i)
+	zone := entry.Zone().Location()
+	if o.Period != nil {
+		return agenda.RanOn(v.stamps, v.jobs.Period(entry), timetable.DayOf(due, zone))
+	}
+	done := v.Problems(i).Done
+	if o.OncePer == option.OncePerNone || !o.OncePer.Same(done, due, zone) {
+		return "", false
+	}
+	return job.DetailSucceeded(done.In(zone)), true
+}
+
 // nextPeriod returns at, or the next occurrence of a later period if the job has
 // succeeded in that of at.
 func (v *View) nextPeriod(i int, per option.OncePer, at time.Time) time.Time {

@@ -54,8 +54,8 @@ func (ev *evidence) chain(cross job.Step) []api.Step {
 	return steps
 }
 
-// crossed is the step at which the occurrence stopped, or "" when it passed
-// them all, or has yet to come.
+// crossed is the step at which the occurrence stopped or will stop, or "" if it passed
+// them all, or nothing is known that will stop it.
 func (ev *evidence) crossed() job.Step {
 	switch {
 	case !ev.decided && !ev.named:
@@ -63,7 +63,7 @@ func (ev *evidence) crossed() job.Step {
 	case !ev.decided && (ev.job.Disabled || ev.job.Held != "" || ev.pausedAt() || ev.blackout != ""):
 		return job.StepEnabled
 	case ev.isAhead():
-		return ""
+		return ev.reason().Step() // "" if nothing is known that prevents it
 	case !ev.decided && (ev.up == nil || ev.stops):
 		return job.StepDaemon
 	case ev.isElsewhere():

@@ -134,6 +134,9 @@ func (x *Explainer) gather(ctx context.Context, c *call.Call, i int, at time.Tim
 		ev.hold = planned
 	}
 	ev.addBlackout(c)
+	if when, ran := c.View.AlreadyRan(i, ev.at); ran && ev.isAhead() {
+		ev.record.Reason, ev.record.Detail = job.AlreadyRan, when
+	}
 	ev.fault = x.fault(job.Owned{Job: ev.job.ID, User: ev.job.User})
 	for _, r := range c.View.Runs() {
 		if ev.live == nil && r.Job == ev.job.ID && c.SeesRun(&r) {
