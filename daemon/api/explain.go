@@ -56,8 +56,8 @@ type OptionMeaning struct {
 	PlainCron string `json:"plain_cron"` // what the entry does under a cron that takes options for comments
 }
 
-// explainedRuns is the number of coming runs in an explanation.
-const explainedRuns = 3
+// ExplainedRuns is the maximum number of coming runs in an explanation.
+const ExplainedRuns = 3
 
 // NewExplanation explains a schedule as seen from the instant from. Its location determines the
 // calendar year.
@@ -66,7 +66,7 @@ func NewExplanation(spec string, s cron.Schedule, zone *timetable.Zone, diagnost
 		V: Version, Schedule: spec, Meaning: timetable.Describe(s), Zone: zone.String(),
 		Next: []time.Time{}, Changes: []ZoneChange{}, Diagnostics: NewDiagnostics(diagnostics),
 	}
-	for t := s.Next(from.Add(-1)); len(x.Next) < explainedRuns && !t.IsZero(); t = s.Next(t) {
+	for t := s.Next(from.Add(-1)); len(x.Next) < ExplainedRuns && !t.IsZero(); t = s.Next(t) {
 		x.Next = append(x.Next, t)
 	}
 	if timetable.IsTimeless(s) {

@@ -56,6 +56,24 @@ func TestWhyOfAPeriodTakesItsStartForIt(t *testing.T) {
 	}
 }
 
+// The schedule of an anacrontab's entry names each midnight, at which the daemon checks whether it is due.
+func TestExplainListsTheStartsOfAPeriod(t *testing.T) {
+	w := newWorld(t, "")
+	file, _ := crontab.Parse("/etc/anacrontab", "7 10 weekly true\n", crontab.Config{Format: crontab.Anacron, Owner: "root", Privileged: true, Zone: time.LoadLocation})
+	w.Step(event.Load{Crontabs: []*crontab.File{file}}) // found due, without stamps
+	x, err := w.client().Explain(t.Context(), "weekly", time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, at := range x.Next {
+		got = append(got, at.UTC().Format(time.RFC3339))
+	}
+	if want := []string{"2026-11-20T00:10:00Z", "2026-11-27T00:10:00Z", "2026-12-04T00:10:00Z"}; !slices.Equal(got, want) {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 // factOf returns what a step of the chain states.
 func factOf(why api.Why, step string) string {
 	i := slices.IndexFunc(why.Steps, func(s api.Step) bool { return string(s.Name) == step })

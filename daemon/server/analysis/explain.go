@@ -33,8 +33,11 @@ func (s *Analyst) Explain(ctx context.Context, c *call.Call) error {
 	}
 	e, j := c.View.Entry(i), c.View.Job(i)
 	x := api.NewExplanation(e.Spec(), e.Schedule, e.Zone(), crontabs.On(e, s.daemon.Diagnostics()), from.In(e.Zone().Location()))
-	if at := c.View.Next(i, from.Add(-1)); timetable.DelayOf(e.Schedule) > 0 && !at.IsZero() {
-		x.Next = append(x.Next, at.In(e.Zone().Location()))
+	if timetable.DelayOf(e.Schedule) > 0 || e.Options().Period != nil { // the schedule alone does not name the times
+		x.Next = x.Next[:0]
+		for at := c.View.Next(i, from.Add(-1)); !at.IsZero() && len(x.Next) < api.ExplainedRuns; at = c.View.Next(i, at) {
+			x.Next = append(x.Next, at.In(e.Zone().Location()))
+		}
 	}
 	x.AddEntry(e, slices.DeleteFunc(e.Effective(), func(o option.Option) bool { return o.Origin == option.BuiltIn }))
 	x.Job, x.User, x.Crontab, x.Line, x.Held, x.Hold = j.ID, j.User, j.Crontab, j.Line, j.Held, c.View.Hold(i)
