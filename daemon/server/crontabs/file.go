@@ -238,11 +238,6 @@ func (ed *Editor) answerChange(ctx context.Context, c *call.Call, gone bool) err
 		return err
 	}
 	ed.awaitReload(ctx, c, &answer)
-	for _, refused := range ed.loader.Refused() {
-		if refused.Path == p.path {
-			answer.Notice = join(answer.Notice, "the daemon does not read it: "+cmp.Or(refused.Why, refused.Word))
-		}
-	}
 	return c.Answer(answer)
 }
 

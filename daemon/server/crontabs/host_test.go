@@ -85,6 +85,9 @@ func (h *host) Reload(context.Context) ([]crontab.Diagnostic, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.reloads++
+	if len(h.refused) > 0 { // as the daemon does
+		return nil, &api.Error{Kind: api.Internal, What: "not everything in the files is in force", Why: h.refused[0].Path + " is not read"}
+	}
 	return nil, nil
 }
 

@@ -1,7 +1,9 @@
 package crontabs
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,16 +25,25 @@ func (ed *Editor) Reload(ctx context.Context, c *call.Call) error {
 	return c.Answer(api.Diagnostics{V: api.Version, Diagnostics: api.NewDiagnostics(diagnostics)})
 }
 
-// awaitReload waits until the daemon has read the crontabs again.
+// awaitReload waits until the daemon has read the crontabs again, and adds to the answer what prevents
+// it from reading the changed one.
 func (ed *Editor) awaitReload(ctx context.Context, c *call.Call, answer *api.Installed) {
 	err := ed.reloads.after(func() error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reloadTimeout)
 		defer cancel()
 		_, err := ed.loader.Reload(ctx)
+		if _, refused := errors.AsType[*api.Error](err); refused { // all was read; other files are not the caller's business now
+			return nil
+		}
 		return err
 	})
-	if err != nil && c.Peer.Admin { // it may be about files that are not the caller's business
+	if err != nil && c.Peer.Admin {
 		answer.Notice = join(answer.Notice, "the daemon reported while it read its crontabs: "+err.Error())
+	}
+	for _, refused := range ed.loader.Refused() {
+		if refused.Path == answer.File {
+			answer.Notice = join(answer.Notice, "the daemon does not read it: "+cmp.Or(refused.Why, refused.Word))
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/server/call"
+	"github.com/cronring/cronring/daemon/spool"
 )
 
 func TestReloadsAreShared(t *testing.T) {
@@ -50,6 +51,25 @@ func TestDiagnosticsOfOthersAreNotCounted(t *testing.T) {
 	}{{call.Peer{UID: annUID, Name: "ann"}, 2}, {call.Peer{UID: bobUID, Name: "bob"}, 1}, {call.Peer{UID: noneUID}, 0}, {call.Peer{Name: "root", Admin: true}, 3}} {
 		if errors, _ := h.editor().CountFor(tc.peer); errors != tc.want {
 			t.Errorf("%s: got %d errors, want %d", tc.peer, errors, tc.want)
+		}
+	}
+}
+
+// A change of a crontab reports that the daemon does not read this crontab, and nothing about others, such
+// as that of a removed user: programs that call crontab(1) as root take output for a failure.
+func TestInstallReportsOnlyItsOwnRefusal(t *testing.T) {
+	h := newHost(t)
+	own, err := h.places.UserCrontab("ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{own: "the daemon does not read it: others may write it", own + "-removed": ""} {
+		h.refused = []spool.Refusal{{Path: path, Why: "others may write it"}}
+		for _, uid := range []uint32{0, annUID} {
+			done, e := h.install(uid, "ann", "# "+path+"\n")
+			if e != nil || done.Notice != want {
+				t.Errorf("uid %d, %s is refused: got %q, %v, want %q", uid, path, done.Notice, e, want)
+			}
 		}
 	}
 }
