@@ -23,6 +23,9 @@ func TestHostRefusesToRunBesideAnotherCron(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer lock.Close()
+	if err := lock.Truncate(0); err != nil { // a file without our number
+		t.Fatal(err)
+	}
 	h.launch()
 	h.said("another cron runs on this host")
 	if code := h.wait(); code != 1 {

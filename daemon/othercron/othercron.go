@@ -46,9 +46,12 @@ func Lock(root string) (lock *os.File, relieves bool, err error) {
 	}
 	_ = f.Chmod(0o600) // fails if the file belongs to another user, who runs this cron then
 	if err := filelock.Lock(f, func() error { return lockBoth(f) }); err != nil {
-		other := lockHolder(f)
+		other, own := lockHolder(f), strings.HasSuffix(heldBy(f), ownSign)
 		f.Close()
-		if errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) {
+		switch taken := errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES); {
+		case taken && own:
+			return nil, false, fmt.Errorf("cronringd already runs on this host (%s): every job would run twice; see cronring status, or stop it first: systemctl stop cronring", other)
+		case taken:
 			return nil, false, fmt.Errorf("another cron runs on this host (%s): every job would run twice; stop it first, for instance: systemctl disable --now cron", other)
 		}
 		return nil, false, fmt.Errorf("lock %s: %w", path, err)

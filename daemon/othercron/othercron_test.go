@@ -34,8 +34,16 @@ func TestLockHostKeepsAnotherCronOut(t *testing.T) {
 		t.Error("nobody had the lock before, but somebody is relieved")
 	}
 	_, _, err = Lock(root)
-	if want := fmt.Sprintf("process %d (othercron.test) holds", os.Getpid()); err == nil || !strings.Contains(err.Error(), want) {
+	holder := fmt.Sprintf(" runs on this host (process %d (othercron.test) holds", os.Getpid())
+	if want := "cronringd already" + holder; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("a second daemon: error %v, want %q in it", err, want)
+	}
+	if err := held.Truncate(0); err != nil { // a file without our number
+		t.Fatal(err)
+	}
+	_, _, err = Lock(root)
+	if want := "another cron" + holder; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("a daemon beside another cron: error %v, want %q in it", err, want)
 	}
 	held.Close()
 	for _, last := range []string{"", "4711\n", "4711", ""} {
