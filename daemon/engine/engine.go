@@ -77,6 +77,7 @@ type Engine struct {
 
 	jobs    *catalog.Catalog // what is installed
 	marks   []int64          // per slot: the newest decided occurrence, Unix nanoseconds
+	ahead   agenda.Ahead
 	agenda  agenda.Agenda
 	resumes *agenda.Times // of jobs with pause-counts=: when their pause ends, in Unix nanoseconds
 	delays  *agenda.Times // of jobs with delay=: when the next occurrence is due, in time since boot
@@ -328,7 +329,7 @@ func (e *Engine) View() *view.View {
 	}
 	return view.New(view.Parts{
 		Now: e.now, Draining: e.draining, Node: e.node, Labels: e.labels, Blackouts: e.blackouts, Jobs: e.jobs, Holds: e.viewed.holds, Barred: e.barred, Stamps: e.stamps,
-		Busy: busy, Live: live, Fills: e.fills.List(), Overflow: e.slots.Overflow(), Problems: e.viewed.problems, Planned: e.viewed.planned, Ring: e.ring.view,
+		Busy: busy, Live: live, Fills: e.fills.List(), Overflow: e.slots.Overflow(), Problems: e.viewed.problems, Planned: e.viewed.planned, Ahead: e.ahead.Marks(e.now.Wall), Ring: e.ring.view,
 	})
 }
 
@@ -358,6 +359,9 @@ func (e *Engine) readClock(now job.Moment) {
 		e.onHost.stepped = true
 		e.recordStep(step)
 		e.checkHours(true)
+	}
+	if back {
+		e.ahead = agenda.AheadOf(e.marks, e.now.Wall)
 	}
 }
 

@@ -235,6 +235,61 @@ func TestSmallStepBackLosesNothingThatIsPending(t *testing.T) {
 	}
 }
 
+// TestNextAfterTheClockWasSetBack: what a view announces is what runs. An entry with a fixed time does not
+// repeat what it ran before a step of less than three hours.
+func TestNextAfterTheClockWasSetBack(t *testing.T) {
+	h := newSimHost(t, extremeStart, time.UTC)
+	h.crontabs = []*crontab.File{h.crontab("t", "30 3 * * * fixed\n*/10 * * * * wildcard\n")}
+	h.start()
+	day := extremeStart.Truncate(24*time.Hour).AddDate(0, 0, 1)
+	at := func(hour, minute int) time.Time { return day.Add(time.Duration(hour*60+minute) * time.Minute) }
+	pass := func(wall time.Time) {
+		h.now.Wall, h.now.Up = wall, h.now.Up+max(wall.Sub(h.now.Wall), 0)
+		h.step(event.Tick{})
+	}
+	ran := func() (runs int) {
+		seen := map[job.RunID]bool{}
+		for _, r := range h.store.Runs(h.engine.View().ID(0)) { // a value for each state of a run
+			seen[r.ID] = r.Due.Equal(at(3, 30))
+		}
+		for _, due := range seen {
+			if due {
+				runs++
+			}
+		}
+		return runs
+	}
+	want := func(next0, next1 time.Time) {
+		t.Helper()
+		v := h.engine.View()
+		if got := v.Next(0, v.Now().Wall); !got.Equal(next0) {
+			t.Errorf("at %s: the fixed time is next due at %s, want %s", v.Now().Wall, got, next0)
+		}
+		if got := v.Next(1, v.Now().Wall); !got.Equal(next1) {
+			t.Errorf("at %s: the wildcard is next due at %s, want %s", v.Now().Wall, got, next1)
+		}
+	}
+	pass(at(3, 25))
+	want(at(3, 30), at(3, 30))
+	pass(at(3, 30))
+	pass(at(4, 15))
+	want(at(27, 30), at(4, 20))
+	pass(at(3, 20)) // back by less than three hours
+	want(at(27, 30), at(3, 30))
+	pass(at(3, 30))
+	pass(at(4, 15))
+	want(at(27, 30), at(4, 20))
+	if n := ran(); n != 1 {
+		t.Errorf("%d runs of %s, want one", n, at(3, 30))
+	}
+	pass(at(0, 20)) // back by more
+	want(at(3, 30), at(0, 30))
+	pass(at(3, 30))
+	if n := ran(); n != 2 {
+		t.Errorf("%d runs of %s, want another one", n, at(3, 30))
+	}
+}
+
 func TestMissedOccurrencesAreDecidedInSteps(t *testing.T) {
 	h := newSimHost(t, extremeStart, time.UTC)
 	var text strings.Builder

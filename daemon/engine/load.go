@@ -41,6 +41,7 @@ func (e *Engine) load(ev event.Load) {
 	}
 	remembers := first || e.awaited != nil
 	e.jobs, e.marks, e.agenda = p.Jobs, marks, p.Agenda
+	e.ahead = agenda.AheadOf(marks, e.now.Wall)
 	e.moveDelays(p)
 	e.planResumes()
 	e.ring.mode = ev.Ring

@@ -1,6 +1,7 @@
 package agenda
 
 import (
+	"slices"
 	"time"
 
 	"github.com/robfig/cron/v3"
@@ -23,4 +24,31 @@ func AfterSetBack(s cron.Schedule, mark, now int64, by time.Duration) int64 {
 		return mark
 	}
 	return now
+}
+
+// Ahead has the marks of all jobs as they were when the clock was set back. Occurrences up to a mark that are to
+// come once more do not run again, so views announce none of them.
+type Ahead struct {
+	marks []int64 // never changed
+	last  int64   // the latest of them
+}
+
+// AheadOf returns the marks if one of them is still to come.
+func AheadOf(marks []int64, now time.Time) Ahead {
+	last := now.UnixNano()
+	for _, mark := range marks {
+		last = max(last, mark)
+	}
+	if last == now.UnixNano() {
+		return Ahead{}
+	}
+	return Ahead{slices.Clone(marks), last}
+}
+
+// Marks returns the marks for a view, or nil if all have passed.
+func (a Ahead) Marks(now time.Time) []int64 {
+	if a.last <= now.UnixNano() {
+		return nil
+	}
+	return a.marks
 }

@@ -55,6 +55,11 @@ func (v *View) Next(i int, after time.Time) time.Time {
 	if delay := timetable.DelayOf(v.Entry(i).Schedule); delay > 0 {
 		return v.nextOfDelay(i, delay, after)
 	}
+	if v.ahead != nil { // the clock was set back
+		if done := time.Unix(0, v.ahead[i]).UTC(); done.After(v.now.Wall) && done.After(after) {
+			after = done
+		}
+	}
 	if h := v.Hold(i); h != nil {
 		if h.Until.IsZero() {
 			return time.Time{}

@@ -74,6 +74,7 @@ type View struct {
 	over      slots.Overflow
 	problems  map[job.Owned]Problems
 	planned   *agenda.Times
+	ahead     []int64
 	labels    map[string]string
 	blackouts timetable.Blackouts
 	exchange.View
@@ -96,6 +97,7 @@ type Parts struct {
 	Overflow  slots.Overflow
 	Problems  map[job.Owned]Problems
 	Planned   *agenda.Times // of jobs with delay=: when the next occurrence is due, in time since boot
+	Ahead     []int64       // by job: the newest decided occurrence, Unix nanoseconds; nil: none is to come
 	Ring      exchange.View
 }
 
@@ -103,7 +105,7 @@ type Parts struct {
 func New(p Parts) *View {
 	return &View{
 		now: p.Now, draining: p.Draining, node: p.Node, labels: p.Labels, blackouts: p.Blackouts, jobs: p.Jobs, holds: p.Holds, barred: p.Barred, stamps: p.Stamps,
-		busy: p.Busy, live: p.Live, fills: p.Fills, over: p.Overflow, problems: p.Problems, planned: p.Planned, View: p.Ring,
+		busy: p.Busy, live: p.Live, fills: p.Fills, over: p.Overflow, problems: p.Problems, planned: p.Planned, ahead: p.Ahead, View: p.Ring,
 	}
 }
 
@@ -181,7 +183,7 @@ func (v *View) SameJobs(o *View) bool { return v.jobs == o.jobs }
 // SameRules reports that both views decide the same for all jobs, apart from pauses, runs
 // and problems.
 func (v *View) SameRules(o *View) bool {
-	return v.jobs == o.jobs && v.node == o.node && v.SameMembers(o.View) && v.draining == o.draining && maps.Equal(v.barred, o.barred) && maps.Equal(v.stamps, o.stamps)
+	return v.jobs == o.jobs && v.node == o.node && v.SameMembers(o.View) && v.draining == o.draining && maps.Equal(v.barred, o.barred) && maps.Equal(v.stamps, o.stamps) && slices.Equal(v.ahead, o.ahead)
 }
 
 // Options returns the effective options of job i: an entry that may not run is held in
