@@ -120,10 +120,10 @@ func (d *shared) isOdd(n *job.Notice) bool {
 	var durations []time.Duration
 	for i := range runs {
 		if r := &runs[i]; r.User == n.User && r.Verdict == job.VerdictOK && !r.Started.IsZero() && len(durations) < usual.Most {
-			durations = append(durations, r.Ended.Sub(r.Started))
+			durations = append(durations, r.Length())
 		}
 	}
-	took, s := n.Run.Ended.Sub(n.Run.Started), usual.SpreadOf(durations)
+	took, s := n.Run.Length(), usual.SpreadOf(durations)
 	if len(durations) < usual.Fewest || !s.Odd(took) {
 		return false
 	}

@@ -80,7 +80,7 @@ func NewRow(s *job.Status) Row {
 	if l := s.Last; l != nil {
 		r.LastRun, r.Last = l.ID, l.Ended.UTC()
 		if !l.Started.IsZero() {
-			r.Last, r.Took = l.Started.UTC(), l.Ended.Sub(l.Started)
+			r.Last, r.Took = l.Started.UTC(), l.Length()
 			if r.Took == 0 && !l.OnlyStarted() {
 				r.Took = 1 // 0 is a run without a known length
 			}

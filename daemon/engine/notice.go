@@ -83,7 +83,7 @@ func (e *Engine) notifySuccess(before, now job.Summary, r *live.Run) {
 	if r.Options.Ping == "" && !r.Options.Notifies(option.NoticeSuccess|option.NoticeOdd) {
 		return
 	}
-	what := job.NoticeSucceeded(r.Run.Ended.Sub(r.Run.Started))
+	what := job.NoticeSucceeded(r.Run.Length())
 	if r.Options.Notifies(option.NoticeSuccess) && !r.Requested() {
 		e.notifyOf(r, job.OnSuccess, 0, what, "")
 	}

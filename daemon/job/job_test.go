@@ -1,6 +1,9 @@
 package job
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 func TestStartsOnSaysTheWholeSchedule(t *testing.T) {
 	for _, tc := range []struct {
@@ -30,6 +33,15 @@ func TestAfterEndIsShort(t *testing.T) {
 	for _, startsOn := range []string{"delay=5m", "delay=5m window=08:00-18:00", "5m"} {
 		if got := AfterEnd(startsOn); got != "end+5m" {
 			t.Errorf("%s: got %q", startsOn, got)
+		}
+	}
+}
+
+func TestLengthOverASetBackClock(t *testing.T) {
+	noon := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	for ended, want := range map[time.Time]time.Duration{noon.Add(time.Minute): time.Minute, noon.Add(-time.Hour): 0} {
+		if got := (&Run{Started: noon, Ended: ended}).Length(); got != want {
+			t.Errorf("to %s: got %v, want %v", ended, got, want)
 		}
 	}
 }

@@ -96,6 +96,10 @@ func (r *Run) Failed() bool {
 		(r.Verdict != VerdictRetry || r.Reason != Preempted)
 }
 
+// Length returns how long a run that has ended took by the host's clock. It is 0 if the clock was set back meanwhile
+// by more than that.
+func (r *Run) Length() time.Duration { return max(r.Ended.Sub(r.Started), 0) }
+
 // OnlyStarted reports whether only the start of the run is known, because another cron ran it.
 func (r *Run) OnlyStarted() bool { return r.State == RunEnded && r.Outcome.IsZero() }
 

@@ -172,7 +172,7 @@ func recordWords(r *job.Record) string {
 	case r.Kind == job.Ended && r.Run.Started.IsZero():
 		return r.Run.Ending()
 	case r.Kind == job.Ended:
-		return fmt.Sprintf("%s in %s", r.Run.Ending(), r.Run.Ended.Sub(r.Run.Started).Round(time.Millisecond))
+		return fmt.Sprintf("%s in %s", r.Run.Ending(), r.Run.Length().Round(time.Millisecond))
 	case r.Kind == job.Redrove:
 		return "it was run again " + r.Detail.Words()
 	case r.Kind == job.Buried:

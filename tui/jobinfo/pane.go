@@ -219,7 +219,7 @@ func (d *Info) endLines() []failure.TailLine {
 	}
 	text := run.Ending()
 	if !run.Started.IsZero() && !run.OnlyStarted() {
-		text += " after " + display.Brief(run.Ended.Sub(run.Started))
+		text += " after " + display.Brief(run.Length())
 	}
 	lines := []failure.TailLine{line(text)}
 	if used := UsageText(run.Usage); used != "" {

@@ -131,5 +131,5 @@ func (w *World) Took(r *job.Run) string {
 	case r.Ended.IsZero():
 		return display.Brief(w.Now.Sub(r.Started).Truncate(time.Second))
 	}
-	return display.Brief(r.Ended.Sub(r.Started))
+	return display.Brief(r.Length())
 }

@@ -153,7 +153,7 @@ func (a *App) Took(r *job.Run) string {
 	case r.Ended.IsZero():
 		return display.Brief(a.Now().Sub(r.Started).Truncate(time.Second))
 	}
-	return display.Brief(r.Ended.Sub(r.Started))
+	return display.Brief(r.Length())
 }
 
 // TookSuffix appends how long a run took: " in 3s", or "" if Took is empty.

@@ -213,7 +213,7 @@ func recordSentence(r *job.Record, onlyFailures bool) string {
 func endSentence(r *job.Run, onlyFailures bool) string {
 	took := ""
 	if !r.Started.IsZero() {
-		took = " after " + display.Brief(r.Ended.Sub(r.Started))
+		took = " after " + display.Brief(r.Length())
 	}
 	switch {
 	case r.OnlyStarted() && onlyFailures:

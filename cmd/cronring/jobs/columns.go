@@ -119,7 +119,7 @@ func lastLength(j *job.Status) time.Duration {
 	if j.Last == nil || j.Last.Started.IsZero() {
 		return -1
 	}
-	return j.Last.Ended.Sub(j.Last.Started)
+	return j.Last.Length()
 }
 
 // sortJobs sorts a list, in which the worst jobs are first, by a column. Jobs with the same value keep

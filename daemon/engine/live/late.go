@@ -14,5 +14,5 @@ func (r *Run) StartedLate(now time.Time) bool {
 
 // WasLate reports whether a run that has ended started late or took too long.
 func (r *Run) WasLate() bool {
-	return r.StartedLate(r.Run.Started) || r.Options.MaxRun > 0 && r.Run.Ended.Sub(r.Run.Started) >= r.Options.MaxRun
+	return r.StartedLate(r.Run.Started) || r.Options.MaxRun > 0 && r.Run.Length() >= r.Options.MaxRun
 }

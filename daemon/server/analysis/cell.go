@@ -20,7 +20,7 @@ func cellOf(r *job.Run, now time.Time, grace time.Duration) (cell api.Cell, ok b
 		cell.Kind = api.CellStarted
 	case r.State == job.RunEnded:
 		if !r.Started.IsZero() {
-			cell.Took = r.Ended.Sub(r.Started)
+			cell.Took = r.Length()
 		}
 		if r.Failed() {
 			cell.Kind, cell.Ending = api.CellFailed, job.OneLine(r.Ending())

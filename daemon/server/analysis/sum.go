@@ -27,7 +27,7 @@ type result struct {
 func resultOf(r *job.Run) result {
 	e := result{ok: r.OK(), failed: r.Failed(), retried: r.Verdict == job.VerdictRetry, clock: r.Trigger == job.TriggerClock}
 	if e.started = !r.Started.IsZero() && !r.OnlyStarted(); e.started {
-		e.took, e.lag, e.cpu, e.memory = r.Ended.Sub(r.Started), r.Started.Sub(r.Due), r.Usage.CPU, r.Usage.Memory
+		e.took, e.lag, e.cpu, e.memory = r.Length(), r.Started.Sub(r.Due), r.Usage.CPU, r.Usage.Memory
 	}
 	return e
 }

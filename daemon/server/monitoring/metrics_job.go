@@ -30,7 +30,7 @@ func (m *gauges) addJobs() {
 		func(j *metricJob) (float64, bool) { return seconds(jobstate.TimeOf(j.Ended)), j.Run != 0 })
 	each("cronring_job_last_run_duration_seconds", "How long that run took.",
 		func(j *metricJob) (float64, bool) {
-			return time.Duration(j.Ended - j.Began).Seconds(), j.Run != 0 && j.Began != 0
+			return time.Duration(max(j.Ended-j.Began, 0)).Seconds(), j.Run != 0 && j.Began != 0
 		})
 	each("cronring_job_last_success_timestamp_seconds", "When the newest run that succeeded ended.",
 		func(j *metricJob) (float64, bool) { return seconds(jobstate.TimeOf(j.Success)), j.Success != 0 })

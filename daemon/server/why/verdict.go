@@ -94,13 +94,13 @@ func (ev *evidence) describeRun() string {
 	case r.State.Live():
 		return fmt.Sprintf("It has been running for %s. %s", display.Length(ev.now.Sub(r.Started)), ev.reason().Sentence())
 	case r.Outcome.OK() && r.OK():
-		return fmt.Sprintf("It ran. %s Run %s succeeded after %s.", ev.reason().Sentence(), r.ID, display.Length(r.Ended.Sub(r.Started)))
+		return fmt.Sprintf("It ran. %s Run %s succeeded after %s.", ev.reason().Sentence(), r.ID, display.Length(r.Length()))
 	case !r.Failed():
 		return fmt.Sprintf("It ran. %s Run %s ended after %s: %s.%s",
-			ev.reason().Sentence(), r.ID, display.Length(r.Ended.Sub(r.Started)), r.Ending(), ev.follows())
+			ev.reason().Sentence(), r.ID, display.Length(r.Length()), r.Ending(), ev.follows())
 	}
 	return fmt.Sprintf("It ran, and failed. %s Run %s ended after %s: %s.%s",
-		ev.reason().Sentence(), r.ID, display.Length(r.Ended.Sub(r.Started)), r.Ending(), ev.follows())
+		ev.reason().Sentence(), r.ID, display.Length(r.Length()), r.Ending(), ev.follows())
 }
 
 // follows describes what comes after a failure.
@@ -207,7 +207,7 @@ func (ev *evidence) durations() []string {
 	}
 	took := make([]time.Duration, len(ev.past))
 	for i, r := range ev.past {
-		took[i] = r.Ended.Sub(r.Started)
+		took[i] = r.Length()
 	}
 	slices.Sort(took)
 	fact := "its last run took " + display.Length(took[0])

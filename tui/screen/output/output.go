@@ -169,7 +169,7 @@ func (s *Output) conclude() {
 	case r.OnlyStarted():
 		line = "cron started it, and keeps neither its output nor how it ended"
 	case !r.Started.IsZero():
-		line += " after " + display.Brief(r.Ended.Sub(r.Started))
+		line += " after " + display.Brief(r.Length())
 	}
 	s.log.addMessage(r.Ended, display.Text(line))
 	if text := jobinfo.UsageText(r.Usage); text != "" {
