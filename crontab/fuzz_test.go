@@ -130,6 +130,8 @@ func FuzzDirective(f *testing.F) {
 	f.Add("nice=-5 idle slice=x io-weight=9 cpu=50% memory=1G memory-high=2G output-max=1M keep=1d notify=a notify-on=fail,each")
 	f.Add("name=a timeout=5m retry=3 backoff=1s..5mx2 -- note")
 	f.Add("\f")
+	f.Add("-- =")
+	f.Add("--='")
 	f.Add("default catchup=all:5 from=2026-01-01T00:00 count=3")
 	f.Fuzz(func(t *testing.T, items string) {
 		if strings.ContainsAny(items, "\n") {

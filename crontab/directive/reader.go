@@ -136,6 +136,7 @@ func (r *Reader) ScanItem(at int) (it Item, end int, ok bool) {
 	}
 	it.Key = line[key:end]
 	switch blank := lex.SkipBlanks(line, end); {
+	case it.Key == "--": // a note begins, whatever it says
 	case end < len(line) && line[end] == '=' && end == key:
 		return r.badItem(it, lex.WordEnd(line, end), "no key before =")
 	case end < len(line) && line[end] == '=':
