@@ -32,15 +32,15 @@ func PutPrograms(dir string) error {
 		return nil
 	}
 	for _, name := range []string{"cronring", "cronringd"} {
-		if err := copyProgram(filepath.Join(built, name), filepath.Join(dir, name)); err != nil {
+		if err := CopyProgram(filepath.Join(built, name), filepath.Join(dir, name)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// copyProgram copies a program, not into a file that may be executed now.
-func copyProgram(from, to string) error {
+// CopyProgram copies a program. It replaces an older copy by a new file, as that one may be running.
+func CopyProgram(from, to string) error {
 	in, err := os.Open(from)
 	if err != nil {
 		return err

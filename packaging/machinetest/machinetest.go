@@ -3,7 +3,6 @@ package machinetest
 
 import (
 	"cmp"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -49,7 +48,7 @@ func RunTests(t *testing.T, inside string) {
 		t.Fatal(err)
 	}
 	binary := filepath.Join(t.TempDir(), "lab.test")
-	if err := copyProgram(binary); err != nil {
+	if err := hosttest.CopyProgram("/proc/self/exe", binary); err != nil {
 		t.Fatal(err)
 	}
 	out, err := inMachine(binary, inside)
@@ -79,21 +78,4 @@ func inMachine(binary, inside string) (string, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	out, err := cmd.CombinedOutput()
 	return string(out), err
-}
-
-func copyProgram(to string) error {
-	from, err := os.Open("/proc/self/exe")
-	if err != nil {
-		return err
-	}
-	defer from.Close()
-	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
-	if err != nil {
-		return err
-	}
-	if _, err := io.Copy(f, from); err != nil {
-		f.Close()
-		return err
-	}
-	return f.Close()
 }
