@@ -111,12 +111,11 @@ func TestTasksLimitIsCounted(t *testing.T) {
 	r.awaitEmpty(g)
 }
 
-// awaitEmpty waits until the kernel has removed killed processes from a group. It polls, because
-// there is no event for it.
+// awaitEmpty kills the processes of a group until the kernel has removed all of them.
 func (r *testTree) awaitEmpty(g *Group) {
 	r.t.Helper()
 	for late := time.Now().Add(hosttest.Patience); !g.Remove(); runtime.Gosched() {
-		if time.Now().After(late) {
+		if g.Kill(); time.Now().After(late) {
 			r.t.Fatalf("processes %q are left", g.inside())
 		}
 	}

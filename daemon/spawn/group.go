@@ -159,20 +159,27 @@ func (s *Spawner) endGroup(c *child) (used job.Usage, limit job.Reason) {
 	if s.options.Runs != "" {
 		_ = os.Remove(s.dir.Base(c.run) + groupSuffix) // not all have one
 	}
-	if c.stopped || limit != "" {
+	killed := c.stopped || limit != ""
+	if killed {
 		c.group.Kill()
 	}
 	if g := c.group; !g.Remove() {
-		s.loop.Call(func() { s.occupied.add(g) })
+		s.loop.Call(func() { s.occupied.add(occupiedGroup{g, killed}) })
 	}
 	return used, limit
 }
 
-// occupied holds groups in which background processes are still alive. Only the process loop uses it.
+// occupied holds groups in which processes are still alive. Only the process loop uses it.
 type occupied struct {
-	groups []Group
+	groups []occupiedGroup
 	pause  time.Duration
 	timer  <-chan time.Time // nil: the list is empty
+}
+
+// occupiedGroup is the group of an ended run.
+type occupiedGroup struct {
+	group  Group
+	killed bool // its processes were killed; otherwise they are background processes that continue
 }
 
 // The pauses between two looks at groups that are not empty.
@@ -181,18 +188,25 @@ const (
 	mostPause  = time.Minute
 )
 
-func (l *occupied) add(g Group) {
+func (l *occupied) add(g occupiedGroup) {
 	l.groups = append(l.groups, g)
-	l.pause = leastPause
-	l.timer = time.After(l.pause)
+	if l.timer == nil || l.pause > leastPause { // not again and again, or many runs would delay it for ever
+		l.pause = leastPause
+		l.timer = time.After(l.pause)
+	}
 }
 
-// sweep removes the groups that have become empty.
-func (l *occupied) sweep() {
+// sweep removes the groups that have become empty. It has kill called for those that were killed
+// and are not empty: a process that was just being forked can have escaped.
+func (l *occupied) sweep(kill func(Group)) {
 	kept := l.groups[:0]
 	for _, g := range l.groups {
-		if !g.Remove() {
-			kept = append(kept, g)
+		if g.group.Remove() {
+			continue
+		}
+		kept = append(kept, g)
+		if g.killed {
+			kill(g.group)
 		}
 	}
 	clear(l.groups[len(kept):])

@@ -182,10 +182,10 @@ func (s *Spawner) endStray(t *testing.T) {
 	done := make(chan bool)
 	s.loop.Call(func() {
 		for _, g := range s.occupied.groups {
-			g.Kill()
-			for late := time.Now().Add(patience / 2); !g.Remove(); {
+			for late := time.Now().Add(patience / 2); !g.group.Remove(); {
+				g.group.Kill()
 				if time.Now().After(late) {
-					t.Errorf("%s cannot be removed", g.Dir())
+					t.Errorf("%s cannot be removed", g.group.Dir())
 					break
 				}
 				s.reap() // else they are zombies of ours, where we are PID 1
@@ -407,5 +407,44 @@ func TestOutputMaxBoundsWhatIsKept(t *testing.T) {
 	}
 	if e = r.do("seq 1000000", entry(t, "#@ output-max=512K", crontab.User)); len(text(e, job.Stdout)) != 512<<10 {
 		t.Errorf("%d bytes are kept, want 512 KiB", len(text(e, job.Stdout)))
+	}
+}
+
+// The kernel can miss a process that is being forked while it kills a group (seen with Linux 6.18).
+func TestKilledGroupIsKilledUntilItIsEmpty(t *testing.T) {
+	groups := newPaperGroups()
+	groups.left = 2
+	r := newTestSpawner(t, Options{Groups: groups})
+	id := r.start("exec sleep 1000")
+	r.awaitStart(id)
+	r.spawner.Kill(effect.Kill{Run: id, Signal: syscall.SIGTERM})
+	r.await(id)
+	for look := 1; ; look++ {
+		select {
+		case empty := <-groups.removes:
+			if empty != (look == 3) {
+				t.Fatalf("look %d found it empty: %t", look, empty)
+			}
+			if empty {
+				return
+			}
+		case <-time.After(patience):
+			t.Fatalf("no look %d at the group", look)
+		}
+		select {
+		case <-groups.kills:
+		case <-time.After(patience):
+			t.Fatalf("after look %d the group was not killed again", look)
+		}
+	}
+}
+
+func TestAddedGroupsDoNotDelayTheSweep(t *testing.T) {
+	var l occupied
+	l.add(occupiedGroup{})
+	first := l.timer
+	l.add(occupiedGroup{})
+	if l.timer != first {
+		t.Error("a second group delays the look at the first one")
 	}
 }

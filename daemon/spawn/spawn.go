@@ -294,7 +294,7 @@ func (s *Spawner) processLoop(ctx context.Context, died <-chan os.Signal) {
 		case <-died:
 			s.reap()
 		case <-s.occupied.timer:
-			s.occupied.sweep()
+			s.occupied.sweep(func(g Group) { s.tasks.Go(g.Kill) })
 		case <-stop:
 			stop = nil
 			begin = s.refuse
