@@ -140,6 +140,16 @@ func TestLogProcessesOfEndedRunsAreLimited(t *testing.T) {
 	for range maxLastLogs {
 		pids = append(pids, r.stopLog(path))
 	}
+	counted := func() (n int) {
+		r.spawner.mu.Lock()
+		defer r.spawner.mu.Unlock()
+		for _, of := range r.spawner.lastLogs {
+			n += of
+		}
+		return n
+	}
+	// If its output is read late, a run is reported before its process counts.
+	poll(t, "the processes count", func() bool { return counted() == maxLastLogs })
 	next := func() string {
 		return text(r.do("echo it runs", as(somebody()), entry(t, "#@ log=file:"+path, crontab.User)), job.System)
 	}
@@ -149,11 +159,7 @@ func TestLogProcessesOfEndedRunsAreLimited(t *testing.T) {
 	for _, pid := range pids {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
-	poll(t, "the processes have ended", func() bool {
-		r.spawner.mu.Lock()
-		defer r.spawner.mu.Unlock()
-		return len(r.spawner.lastLogs) == 0
-	})
+	poll(t, "the processes have ended", func() bool { return counted() == 0 })
 	if got := next(); got != "" {
 		t.Errorf("the output of a later run has the note %q", got)
 	}
