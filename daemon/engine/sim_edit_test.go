@@ -19,6 +19,7 @@ import (
 // also during bursts. It checks invariant 1 by this rule: the last text saved before an
 // instant defines the jobs of that instant, and each of them is decided once.
 func TestSimulationOfEdits(t *testing.T) {
+	collectLess(t)
 	hosts := uint64(*seeds) / 5 // their bursts take longer than the hosts of TestSimulation
 	if testing.Short() {
 		hosts = min(hosts, 5)

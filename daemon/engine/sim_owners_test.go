@@ -24,6 +24,7 @@ import (
 // The clock is not set, because an engine that other jobs wake would notice it sooner.
 // The watched crontab is not edited, because any load drops the retries of a removed job.
 func TestSimulationOfOwners(t *testing.T) {
+	collectLess(t)
 	if *seed != 0 {
 		compareOwners(t, *seed, true)
 		return
@@ -44,6 +45,7 @@ func TestSimulationOfOwners(t *testing.T) {
 // run that waited for its parents named another attempt (15196) or a newer run (17605) of a parent. Another
 // user's run with preempt that got no slot prevented the preemptions of all others (100).
 func TestSimulationOfOwnersWithFoundFaults(t *testing.T) {
+	collectLess(t)
 	for _, s := range []uint64{15196, 17605, 100} {
 		compareOwners(t, s, false)
 	}

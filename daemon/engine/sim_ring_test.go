@@ -33,6 +33,7 @@ const (
 // TestSimulationOfRings runs random rings for days and checks the invariants of rings. It
 // prints a failing seed; -seed N replays it.
 func TestSimulationOfRings(t *testing.T) {
+	collectLess(t)
 	if *seed != 0 {
 		simulateRing(t, *seed, troubleOf(*seed), true)
 		return
@@ -94,6 +95,7 @@ func TestSimulationOfRings(t *testing.T) {
 // and gives up an occurrence. Another member has an unanswered claim for it and is no longer among the
 // first candidates. In 18288 a member is restarted while what it took over waits for its next attempt.
 func TestSimulationOfRingsWithFoundFaults(t *testing.T) {
+	collectLess(t)
 	for _, s := range []uint64{1000003, 1004060, 700335, 500228, 1102319, 770189, 3006432, 3018111, 7000331, 7001404, 9000358, 9010098} {
 		simulateRing(t, s, trouble{}, false)
 	}
