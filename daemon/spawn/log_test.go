@@ -3,6 +3,7 @@ package spawn
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -124,9 +125,13 @@ func (r *testSpawner) stopLog(path string) (pid int) {
 		}
 	}
 	r.spawner.mu.Unlock()
-	if err := syscall.Kill(pid, syscall.SIGSTOP); pid == 0 || err != nil {
-		r.t.Fatalf("cannot stop the process %d: %v", pid, err)
-	}
+	poll(r.t, "the process that writes the file is stopped", func() bool { // on a busy machine the first signal can be without effect
+		if err := syscall.Kill(pid, syscall.SIGSTOP); pid == 0 || err != nil {
+			r.t.Fatalf("cannot stop the process %d: %v", pid, err)
+		}
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		return err == nil && strings.Contains(string(stat), ") T ")
+	})
 	g.open(1)
 	wantOutcome(r.t, r.await(id), exited(0))
 	return pid
@@ -140,16 +145,6 @@ func TestLogProcessesOfEndedRunsAreLimited(t *testing.T) {
 	for range maxLastLogs {
 		pids = append(pids, r.stopLog(path))
 	}
-	counted := func() (n int) {
-		r.spawner.mu.Lock()
-		defer r.spawner.mu.Unlock()
-		for _, of := range r.spawner.lastLogs {
-			n += of
-		}
-		return n
-	}
-	// If its output is read late, a run is reported before its process counts.
-	poll(t, "the processes count", func() bool { return counted() == maxLastLogs })
 	next := func() string {
 		return text(r.do("echo it runs", as(somebody()), entry(t, "#@ log=file:"+path, crontab.User)), job.System)
 	}
@@ -159,7 +154,11 @@ func TestLogProcessesOfEndedRunsAreLimited(t *testing.T) {
 	for _, pid := range pids {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
-	poll(t, "the processes have ended", func() bool { return counted() == 0 })
+	poll(t, "the processes have ended", func() bool {
+		r.spawner.mu.Lock()
+		defer r.spawner.mu.Unlock()
+		return len(r.spawner.lastLogs) == 0
+	})
 	if got := next(); got != "" {
 		t.Errorf("the output of a later run has the note %q", got)
 	}
