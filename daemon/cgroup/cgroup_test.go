@@ -107,12 +107,22 @@ func TestTasksLimitIsCounted(t *testing.T) {
 	if g.Remove() {
 		t.Error("a group with processes in it was removed")
 	}
-	g.Kill()
-	r.awaitEmpty(g)
+	r.killUntilEmpty(g)
 }
 
-// awaitEmpty kills the processes of a group until the kernel has removed all of them.
+// awaitEmpty waits until the kernel has removed ended processes from a group. It polls, because
+// there is no event for it.
 func (r *testTree) awaitEmpty(g *Group) {
+	r.t.Helper()
+	for late := time.Now().Add(hosttest.Patience); !g.Remove(); runtime.Gosched() {
+		if time.Now().After(late) {
+			r.t.Fatalf("processes %q are left", g.inside())
+		}
+	}
+}
+
+// killUntilEmpty kills the processes of a group until none is left: see Group.Kill.
+func (r *testTree) killUntilEmpty(g *Group) {
 	r.t.Helper()
 	for late := time.Now().Add(hosttest.Patience); !g.Remove(); runtime.Gosched() {
 		if g.Kill(); time.Now().After(late) {
@@ -140,7 +150,7 @@ func TestKillTakesWhoeverLeftTheSession(t *testing.T) {
 	if err := cmd.Wait(); err == nil {
 		t.Error("the first process ended well, want it killed")
 	}
-	r.awaitEmpty(g)
+	r.killUntilEmpty(g)
 }
 
 func (g *Group) inside() string {

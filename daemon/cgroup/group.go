@@ -44,8 +44,8 @@ func (g *Group) ProcsFiles() (files []string) {
 
 const procs = "cgroup.procs"
 
-// Kill kills all processes in the group. A process that is just being forked can escape, also from
-// cgroup.kill (seen with Linux 6.18), so the caller repeats Kill until Remove succeeds.
+// Kill kills the processes in the group. It can miss a process that is being forked, even with
+// cgroup.kill (seen with Linux 6.18). The caller therefore repeats Kill until Remove succeeds.
 func (g *Group) Kill() {
 	dir, v := g.watched()
 	switch {

@@ -29,8 +29,8 @@ var (
 	seed  = flag.Uint64("seed", 0, "simulate this host alone, and print its story")
 )
 
-// collectLess makes the garbage collector run less often while a simulation runs: it allocates much,
-// keeps little, and takes a quarter less time.
+// collectLess makes the garbage collector run less often during a simulation. A simulation allocates
+// much and keeps little; this saves a quarter of its processor time.
 func collectLess(t *testing.T) {
 	before := debug.SetGCPercent(400)
 	t.Cleanup(func() { debug.SetGCPercent(before) })

@@ -152,7 +152,7 @@ func TestClientSaysWhyNobodyAnswers(t *testing.T) {
 		{dir + "/" + strings.Repeat("a", 200), "at most 107 bytes", api.Usage},
 	} {
 		_, err := api.Dial(test.socket).Status(context.Background())
-		// A process that another test starts has a copy of the listener until it executes its program.
+		// Between fork and exec, a process that another test starts has a copy of the listener.
 		for late := time.Now().Add(hosttest.Patience); err != nil && strings.Contains(err.Error(), "the connection ended") && time.Now().Before(late); {
 			_, err = api.Dial(test.socket).Status(context.Background())
 		}

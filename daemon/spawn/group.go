@@ -190,14 +190,14 @@ const (
 
 func (l *occupied) add(g occupiedGroup) {
 	l.groups = append(l.groups, g)
-	if l.timer == nil || l.pause > leastPause { // not again and again, or many runs would delay it for ever
+	if l.timer == nil || l.pause > leastPause { // otherwise a user with many runs could postpone the look for ever
 		l.pause = leastPause
 		l.timer = time.After(l.pause)
 	}
 }
 
-// sweep removes the groups that have become empty. It has kill called for those that were killed
-// and are not empty: a process that was just being forked can have escaped.
+// sweep removes the groups that have become empty. It calls kill for the others whose processes
+// were killed: a process that was being forked at that moment can have survived.
 func (l *occupied) sweep(kill func(Group)) {
 	kept := l.groups[:0]
 	for _, g := range l.groups {

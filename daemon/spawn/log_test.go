@@ -125,7 +125,7 @@ func (r *testSpawner) stopLog(path string) (pid int) {
 		}
 	}
 	r.spawner.mu.Unlock()
-	poll(r.t, "the process that writes the file is stopped", func() bool { // on a busy machine the first signal can be without effect
+	poll(r.t, "the process that writes the file is stopped", func() bool { // on a busy machine, the first signal sometimes has no effect
 		if err := syscall.Kill(pid, syscall.SIGSTOP); pid == 0 || err != nil {
 			r.t.Fatalf("cannot stop the process %d: %v", pid, err)
 		}

@@ -245,7 +245,7 @@ type Group interface {
 
 	Dir() string          // that a process can be created in, or ""
 	ProcsFiles() []string // files into which a process writes 0 to enter
-	Kill()                // all processes but one that is just being forked; it may wait
+	Kill()                // all processes, but it can miss one that is being forked; it may wait
 	Usage() job.Usage     // until now
 	Limit() job.Reason    // that was reached: job.OverMemory, job.OverTasks, or ""
 	Remove() bool         // false: the group still has processes
