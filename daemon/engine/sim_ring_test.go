@@ -28,6 +28,7 @@ const (
 	settle   = 2 * time.Second
 	deadIn   = 6 * time.Second // without a message
 	patience = 500 * time.Millisecond
+	turns    = 8 * time.Second // in which the others may take what a member gave up
 )
 
 // TestSimulationOfRings runs random rings for days and checks the invariants of rings. It
@@ -94,6 +95,8 @@ func TestSimulationOfRings(t *testing.T) {
 // a member with another entry reports what the voters may have granted to this one. In 7545 a member leaves
 // and gives up an occurrence. Another member has an unanswered claim for it and is no longer among the
 // first candidates. In 18288 a member is restarted while what it took over waits for its next attempt.
+//
+// In 4660 a member gets back the user of a job 3 s after another one gave up an occurrence of it.
 func TestSimulationOfRingsWithFoundFaults(t *testing.T) {
 	collectLess(t)
 	for _, s := range []uint64{1000003, 1004060, 700335, 500228, 1102319, 770189, 3006432, 3018111, 7000331, 7001404, 9000358, 9010098} {
@@ -102,6 +105,7 @@ func TestSimulationOfRingsWithFoundFaults(t *testing.T) {
 	for _, s := range []uint64{21000024, 7000173, 7300185, 106500, 109818, 206199, 21000249, 306501, 300408, 309189, 3135, 900054, 901453, 925476, 5733, 12680, 7545, 18288} {
 		simulateRing(t, s, trouble{breaks: true}, false)
 	}
+	simulateRing(t, 4660, trouble{removes: true}, false)
 }
 
 // trouble selects faults that have random numbers of their own, so that they change no other fault of a seed.
@@ -201,9 +205,9 @@ type unstarted struct {
 
 // failure is the record of a member that an occurrence failed because it could not start.
 type failure struct {
-	on   *simMember
-	at   time.Time
-	left bool // the member had left, and could hand nothing over any longer
+	on       *simMember
+	from, at time.Time // when the member gave it up to the others, and when it recorded the failure
+	left     bool      // the member had left, and could hand nothing over any longer
 }
 
 func newSimRing(t *testing.T, rng *rand.Rand, now time.Time) *simRing {
@@ -244,11 +248,12 @@ func (s *simRing) count() {
 // nobodyFits reports whether no member that was present all the time around an instant
 // can run a job.
 func (s *simRing) nobodyFits(id job.ID, about time.Time) bool {
-	return s.nobodyElseFits(id, about, nil)
+	return s.nobodyElseFits(id, about, about, nil)
 }
 
-// nobodyElseFits is nobodyFits apart from members that do not count.
-func (s *simRing) nobodyElseFits(id job.ID, about time.Time, not map[string]bool) bool {
+// nobodyElseFits reports whether no member that was present from shortly before from until shortly after
+// to can run a job, apart from members that do not count.
+func (s *simRing) nobodyElseFits(id job.ID, from, to time.Time, not map[string]bool) bool {
 	const even = 0x5555
 	fit, picky := map[job.ID]uint{"even": even, "odd": even << 1, "few": even << 1}[id]
 	if !picky && s.breaks == nil && s.removes == nil {
@@ -263,8 +268,8 @@ func (s *simRing) nobodyElseFits(id job.ID, about time.Time, not map[string]bool
 		}
 	}
 	for i, c := range s.census {
-		ends := i+1 < len(s.census) && s.census[i+1].at.Before(about.Add(-5*time.Second))
-		if !ends && c.at.Before(about.Add(5*time.Second)) {
+		ends := i+1 < len(s.census) && s.census[i+1].at.Before(from.Add(-5*time.Second))
+		if !ends && c.at.Before(to.Add(5*time.Second)) {
 			fit &= c.there
 		}
 	}
@@ -575,18 +580,20 @@ func (n *simMember) fact(r job.Record) {
 	case r.Kind == job.Dropped && r.Reason == job.OtherMember && s.rivaled[o] && (!n.joined || r.At.Before(n.joinedAt.Add(holders.RolloutTime))):
 		s.skipped[o] = true // a member that has just started takes a claim for any entry as one for its own
 	case r.Kind == job.Ended && r.Run.Outcome.Kind == job.NotStarted && r.Run.Verdict.Final():
-		s.unbegun[o] = failure{n, s.now, n.left}
+		s.unbegun[o] = failure{n, s.now, s.now, n.left}
 	case r.Kind == job.Ended && r.Reason == job.HandedOver:
 		s.handed++
 	case r.Kind == job.Dropped && r.Reason == job.HandedOver && n.userless:
 		s.gaveUp[givenUp{o, n.id}] = true
-	case r.Kind == job.Dropped && (r.Reason == job.NoMember || r.Reason == job.NoUser && r.Run.Attempt > 1):
-		s.unbegun[o] = failure{n, s.now, n.left}
+	case r.Kind == job.Dropped && r.Reason == job.NoMember:
+		s.unbegun[o] = failure{n, s.now.Add(-turns), s.now, n.left}
+	case r.Kind == job.Dropped && r.Reason == job.NoUser && r.Run.Attempt > 1:
+		s.unbegun[o] = failure{n, s.now, s.now, n.left}
 	case r.Reason == job.NoUser: // other members can run it
 	case r.Kind == job.Decided:
 		n.stored[o] = true
 		if r.Reason == job.NoMember && s.triedBy(o)[n.id] {
-			s.unbegun[o] = failure{n, s.now, n.left}
+			s.unbegun[o] = failure{n, s.now.Add(-turns), s.now, n.left}
 		}
 		if r.Run == nil && (r.Reason != job.NoQuorum || s.faults.cuts || s.faults.dies) && r.Reason != job.NoMember {
 			first := r.Due
@@ -1036,7 +1043,7 @@ func (s *simRing) judgeOne(id job.ID, o exchange.Occurrence, until time.Time) {
 	}
 	ledger := s.faults.strict && id != "yield"
 	// A further attempt is made later, when other members may be present than at the scheduled time.
-	if attempt := s.failed[o]; attempt > 0 && attempt < 3 && !s.faults.cuts && !s.faults.dies && o.Time().Before(until) && !s.waits(id, o, true) && (s.unbegun[o].on == nil || !s.unbegun[o].left && !s.triedByMost(o) && !s.nobodyElseFits(id, s.unbegun[o].at, s.triedBy(o))) {
+	if attempt := s.failed[o]; attempt > 0 && attempt < 3 && !s.faults.cuts && !s.faults.dies && o.Time().Before(until) && !s.waits(id, o, true) && (s.unbegun[o].on == nil || !s.unbegun[o].left && !s.triedByMost(o) && !s.nobodyElseFits(id, s.unbegun[o].from, s.unbegun[o].at, s.triedBy(o))) {
 		fail("invariant 25: attempt %d failed, and the next one never ran", attempt)
 	}
 	// The claim of an unreachable member counts for any entry, and any claim may count for a
