@@ -141,11 +141,9 @@ func (m *manifest) shell() []string {
 	return []string{shell, "-c", command}
 }
 
-// name returns the job's identity in at most that many letters, digits and hyphens. If that changes
-// it, the name ends with a hash of the identity, so that two jobs do not get the same name.
+// name returns the job's identity in at most that many letters, digits and hyphens; see distinct.
 func (m *manifest) name(most int) string {
-	id := string(m.id)
-	name := strings.Trim(strings.Map(func(r rune) rune {
+	return distinct(m.id, strings.Trim(strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
 			return r
@@ -153,8 +151,13 @@ func (m *manifest) name(most int) string {
 			return r - 'A' + 'a'
 		}
 		return '-'
-	}, id), "-")
-	if name == id && len(name) <= most {
+	}, string(m.id)), "-"), most)
+}
+
+// distinct returns name in at most that many bytes. If it differs from the identity that it was made of, it
+// ends with a hash of that one, so that two jobs do not get the same name.
+func distinct(id job.ID, name string, most int) string {
+	if name == string(id) && len(name) <= most {
 		return name
 	}
 	h := fnv.New32a()

@@ -180,3 +180,24 @@ func TestTimerCountsFromTheEndOfTheRun(t *testing.T) {
 		t.Errorf("got %+v", units)
 	}
 }
+
+// TestNoTwoJobsHaveOneName: the characters in which two identities differ may be missing in names.
+func TestNoTwoJobsHaveOneName(t *testing.T) {
+	e := parsed(t, "0 0 1 1 *\ttrue\n")
+	long := job.ID(strings.Repeat("x", 300))
+	of := map[string]job.ID{}
+	for _, id := range []job.ID{"a/b", "a:b", "a_b", "a b", "A/b", long + "1", long + "2"} {
+		for _, name := range []string{Units(id, e)[0].Name, Nomad(id, e).Name} {
+			if before, ok := of[name]; ok {
+				t.Errorf("%q and %q: got the name %s for both", before, id, name)
+			}
+			of[name] = id
+			if len(strings.TrimSuffix(name, ".timer")+".service") > 255 {
+				t.Errorf("got a name of %d bytes: %s", len(name), name)
+			}
+		}
+	}
+	if name := Units("a_b", e)[0].Name; name != "cronring-a_b.timer" {
+		t.Errorf("got %s, want the identity as it is", name)
+	}
+}

@@ -16,7 +16,7 @@ import (
 // Units returns the timer and the service that come nearest to an entry. Comments in
 // the service list the differences.
 func Units(id job.ID, e *crontab.Entry) []File {
-	name := "cronring-" + unitName(string(id))
+	name := "cronring-" + unitName(id)
 	m := newManifest(id, e, systemd)
 	if e.Options().Overlap != option.OverlapSkip {
 		m.lack("systemd never starts a unit that is still running: that is overlap=skip")
@@ -104,14 +104,17 @@ func execution(words []string) string {
 	return strings.Join(line, " ")
 }
 
-// unitName leaves out what the name of a unit cannot have.
-func unitName(text string) string {
-	return strings.Map(func(r rune) rune {
+// mostUnitName is the longest name of a unit without "cronring-" and ".service".
+const mostUnitName = 255 - 17
+
+// unitName returns the job's identity without what the name of a unit cannot have; see distinct.
+func unitName(id job.ID) string {
+	return distinct(id, strings.Map(func(r rune) rune {
 		if r < 0x80 && strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-", r) {
 			return r
 		}
 		return '_'
-	}, text)
+	}, string(id)), mostUnitName)
 }
 
 // unitText is foreign text as a value without quotes.
