@@ -33,7 +33,7 @@ func (p *parser) lintBegin(account, at int) {
 		p.Report(account, len(word), "B215", diagnostic.Quote(word)+" looks like a sixth time field, but cron has five: it is part of the command", timetable.SixthFix(p.Text))
 	case p.config.Format == System && !lex.LooksLikeAccount(word):
 		p.Report(account, len(word), "B223", "in this file the sixth column is the user, and "+diagnostic.Quote(word)+" is not a valid user name",
-			"write `root "+word+"`")
+			userFix(word))
 	case p.config.Format == User && account+len(word) < len(p.Text) && p.isKnownAccount(word):
 		p.Report(account, len(word), "B214", "a user's crontab has no user column: "+diagnostic.Quote(word)+" is part of the command",
 			"delete `"+word+"`")
@@ -41,6 +41,14 @@ func (p *parser) lintBegin(account, at int) {
 	if rest := p.Text[at:]; rest[0] == '-' {
 		p.Report(at, lex.WordEnd(rest, 0), "B216", diagnostic.Quote(rest[:lex.WordEnd(rest, 0)])+" is part of the command: the only flag here is a single -n", "")
 	}
+}
+
+// userFix returns what to write in place of a word that is no user name. USER:GROUP is FreeBSD's form.
+func userFix(word string) string {
+	if user, group, _ := strings.Cut(word, ":"); user != "" && group != "" && lex.LooksLikeAccount(user) && lex.LooksLikeAccount(group) {
+		return "write `" + user + "`, and `#@ group=" + group + "` on the line above"
+	}
+	return "write `root " + word + "`"
 }
 
 func (p *parser) isKnownAccount(word string) bool {

@@ -14,3 +14,4 @@ MAILTO=""
 0 3 * * 7 www-data [ -x /bin/true ] && true # all is the command
 0 3 * * * /usr/bin/echo is the account, as in all crons
 0 3 * * * * echo
+0 3 * * * bob:staff echo as in FreeBSD
