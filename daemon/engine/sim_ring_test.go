@@ -95,6 +95,7 @@ func TestSimulationOfRings(t *testing.T) {
 // a member with another entry reports what the voters may have granted to this one. In 7545 a member leaves
 // and gives up an occurrence. Another member has an unanswered claim for it and is no longer among the
 // first candidates. In 18288 a member is restarted while what it took over waits for its next attempt.
+// In 8946 the report of a member that could start nothing arrives after two attempts of another one.
 //
 // In 4660 a member gets back the user of a job 3 s after another one gave up an occurrence of it.
 func TestSimulationOfRingsWithFoundFaults(t *testing.T) {
@@ -102,7 +103,7 @@ func TestSimulationOfRingsWithFoundFaults(t *testing.T) {
 	for _, s := range []uint64{1000003, 1004060, 700335, 500228, 1102319, 770189, 3006432, 3018111, 7000331, 7001404, 9000358, 9010098} {
 		simulateRing(t, s, trouble{}, false)
 	}
-	for _, s := range []uint64{21000024, 7000173, 7300185, 106500, 109818, 206199, 21000249, 306501, 300408, 309189, 3135, 900054, 901453, 925476, 5733, 12680, 7545, 18288} {
+	for _, s := range []uint64{21000024, 7000173, 7300185, 106500, 109818, 206199, 21000249, 306501, 300408, 309189, 3135, 900054, 901453, 925476, 5733, 12680, 7545, 18288, 8946} {
 		simulateRing(t, s, trouble{breaks: true}, false)
 	}
 	simulateRing(t, 4660, trouble{removes: true}, false)

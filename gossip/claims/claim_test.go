@@ -322,25 +322,35 @@ func TestGivenUpOccurrenceOfALeaverCountsAsFailed(t *testing.T) {
 	}
 }
 
-// TestClaimUsesTheLatestReport: while an occurrence is claimed, a member that took it over meanwhile gives it up
-// after its first attempt.
-func TestClaimUsesTheLatestReport(t *testing.T) {
-	h, _ := newEngineInRing(t, 600, 1)
-	claims := h.step(30 * time.Second)
-	due := claims[0].Occurrence
-	h.step(0, holders.Claimed{Occurrence: due, Grant: holders.Refused, By: "x"})
-	report := func(by string, attempt uint16) holders.Changes {
-		m := holders.Mark{Occurrence: due, Member: by, Phase: exchange.Taken, Attempt: attempt, GivenUp: true}
-		return holders.Changes{Orphans: []holders.Report{{Mark: m, Left: true, Tried: []string{by}}}}
-	}
-	h.step(0, report("x", 0))
-	h.step(0, report("y", 1))
-	h.step(0, holders.Claimed{Occurrence: due, Grant: holders.Postponed})
-	if claims := h.step(usualHoldOff); len(claims) != 1 || claims[0].From != "y" {
-		t.Fatalf("got claims %v, want one from the member that gave it up last", claims)
-	}
-	if !h.granted(due, func(r *job.Record) bool { return r.Run != nil && r.Run.Attempt == 2 }) {
-		t.Error("the run is not the second attempt")
+// TestClaimCountsAllAttempts: while an occurrence is claimed, a member reports that it gave it up without an
+// attempt, or after the first one. The first of these reports may arrive last.
+func TestClaimCountsAllAttempts(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		h, _ := newEngineInRing(t, 600, 1)
+		claims := h.step(30 * time.Second)
+		due := claims[0].Occurrence
+		h.step(0, holders.Claimed{Occurrence: due, Grant: holders.Refused, By: "x"})
+		report := func(by string, attempt uint16, tried ...string) holders.Changes {
+			m := holders.Mark{Occurrence: due, Member: by, Phase: exchange.Taken, Attempt: attempt, GivenUp: true}
+			return holders.Changes{Orphans: []holders.Report{{Mark: m, Left: true, Tried: tried}}}
+		}
+		if late {
+			h.step(0, report("y", 1, "y"))
+			h.step(0, report("x", 0, "y", "x"))
+		} else {
+			h.step(0, report("x", 0, "x"))
+			h.step(0, report("y", 1, "x", "y"))
+		}
+		h.step(0, holders.Claimed{Occurrence: due, Grant: holders.Postponed})
+		if claims := h.step(usualHoldOff); len(claims) != 1 || claims[0].From != "y" {
+			t.Fatalf("late: %t; got claims %v, want one from the member that gave it up last", late, claims)
+		}
+		if tried := h.ring.claims[due].tried(); len(tried) != 2 {
+			t.Errorf("late: %t; got %v as those that gave it up, want both", late, tried)
+		}
+		if !h.granted(due, func(r *job.Record) bool { return r.Run != nil && r.Run.Attempt == 2 }) {
+			t.Errorf("late: %t; the run is not the second attempt", late)
+		}
 	}
 }
 
