@@ -333,8 +333,8 @@ func instantWords(t time.Time) string { return t.Format("2006-01-02 15:04:05 -07
 // PerYear returns the number of occurrences of s in a calendar year of its zone,
 // or of UTC. For Jitter and Spread it counts occurrences before they are delayed.
 func PerYear(s cron.Schedule, year int) int {
-	if once, ok := s.(*periodic); ok {
-		return once.period.perYear(year)
+	if p := PeriodOf(s); p != nil {
+		return p.perYear(year)
 	}
 	loc := locationOf(s)
 	just := time.Date(year, time.January, 1, 0, 0, 0, 0, loc).Add(-time.Nanosecond)

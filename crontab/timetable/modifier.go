@@ -215,6 +215,14 @@ func NewPeriodic(p *Period, zone *Zone) cron.Schedule {
 	return &periodic{inner: daily.Schedule("@daily", zone), period: p}
 }
 
+// PeriodOf returns the period of a schedule of NewPeriodic, or nil for other schedules.
+func PeriodOf(s cron.Schedule) *Period {
+	if p, ok := s.(*periodic); ok {
+		return p.period
+	}
+	return nil
+}
+
 func (p *periodic) Next(t time.Time) time.Time { return p.inner.Next(t) }
 func (p *periodic) Unwrap() cron.Schedule      { return p.inner }
 

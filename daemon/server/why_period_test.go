@@ -56,6 +56,18 @@ func TestWhyOfAPeriodTakesItsStartForIt(t *testing.T) {
 	}
 }
 
+// The schedule of an anacrontab's entry names each midnight, and few of these start a run.
+func TestClashesCountNoChecksOfAPeriod(t *testing.T) {
+	w := newWorld(t, "")
+	file, _ := crontab.Parse("/etc/anacrontab", "7 10 weekly true\n7 10 other true\n", crontab.Config{Format: crontab.Anacron, Owner: "root", Privileged: true, Zone: time.LoadLocation})
+	w.Step(event.Load{Crontabs: []*crontab.File{file}}) // found due, without stamps
+	from := w.Now()
+	found, err := w.client().Clashes(t.Context(), api.ClashQuery{From: from, To: from.Add(7 * 24 * time.Hour)})
+	if err != nil || len(found.Clashes) != 1 || found.Starts != 2 || !found.Clashes[0].At.Equal(instant(t, "2026-11-20T00:10:00Z")) {
+		t.Errorf("got %+v, %v, want two starts at 00:10 once a week", found, err)
+	}
+}
+
 // The schedule of an anacrontab's entry names each midnight, at which the daemon checks whether it is due.
 func TestExplainListsTheStartsOfAPeriod(t *testing.T) {
 	w := newWorld(t, "")

@@ -42,6 +42,7 @@ type coming struct {
 	Diagnostics []api.Diagnostic `json:"diagnostics"`
 
 	follows bool // the next run is due after the end of an active one, by delay=
+	assumed bool // the first check finds the entry due: its last run is not known
 }
 
 // node returns the owner of a run in a ring.
@@ -141,11 +142,18 @@ type Window struct {
 
 func (f *nextFlags) window(from time.Time) Window { return Window{from, f.until, f.number} }
 
-// Runs lists the occurrences of s in w. The first may be at w.from itself.
-func (w Window) Runs(s cron.Schedule) []time.Time {
+// Runs lists the runs of a schedule in w. The first may be at w.From itself. An entry of anacrontab is checked
+// each midnight. Its last run is not known here, so the first check finds it due.
+func (w Window) Runs(s cron.Schedule, zone *time.Location) []time.Time {
 	list := []time.Time{}
+	p, ran := timetable.PeriodOf(s), timetable.Day(0)
 	for t := s.Next(w.From.Add(-1)); len(list) < w.Number && w.includes(t); t = s.Next(t) {
-		list = append(list, t)
+		switch today := timetable.DayOf(t, zone); {
+		case p == nil:
+			list = append(list, t)
+		case len(list) == 0 || p.Due(ran, today):
+			list, ran = append(list, p.Start(t, zone)), today
+		}
 	}
 	return list
 }
@@ -175,7 +183,7 @@ func BadSchedule(spec string, diagnostics []crontab.Diagnostic) error {
 func newComing(spec string, s cron.Schedule, loc *time.Location, w Window, diagnostics []crontab.Diagnostic) coming {
 	c := coming{V: api.Version, Schedule: spec, Zone: loc.String(), Meaning: timetable.Describe(s), Diagnostics: api.NewDiagnostics(diagnostics)}
 	c.PerYear = timetable.PerYear(s, w.From.In(loc).Year())
-	for _, t := range w.Runs(s) {
+	for _, t := range w.Runs(s, loc) {
 		c.Next = append(c.Next, t.In(loc))
 	}
 	return c
@@ -199,7 +207,7 @@ func entryNext(a *cli.App, what string, loc *time.Location, f *nextFlags, w Wind
 	for i := range file.Entries {
 		if e := &file.Entries[i]; e.Line() == line {
 			c := newComing(e.Spec(), e.Schedule, e.Zone().Location(), w, about)
-			c.Meaning = e.Meaning()
+			c.Meaning, c.assumed = e.Meaning(), timetable.PeriodOf(e.Schedule) != nil
 			return c, nil
 		}
 	}
@@ -286,6 +294,8 @@ func printComing(a *cli.App, c coming, from time.Time, loc *time.Location, out *
 		a.Printf("\n")
 	}
 	switch {
+	case len(c.Next) > 0 && c.assumed:
+		a.Printf("this assumes that the first check finds it due; the daemon knows its last run: cronring next JOB\n")
 	case len(c.Next) > 0:
 	case c.follows:
 		a.Printf("no run is planned until the active one ends\n")

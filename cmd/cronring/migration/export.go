@@ -173,7 +173,7 @@ func exportCalendar(a *cli.App, crontabs []*crontabs.Change, entries map[*cronta
 	events := 0
 	for _, t := range crontabs {
 		for _, e := range entries[t] {
-			for _, at := range w.Runs(e.Entry.Schedule) {
+			for _, at := range w.Runs(e.Entry.Schedule, e.Entry.Zone().Location()) {
 				if events++; events > mostEvents {
 					return &api.Error{
 						What: fmt.Sprintf("cannot export more than %d runs", mostEvents), Why: "no calendar would take them",

@@ -9,6 +9,7 @@ import (
 
 	"github.com/robfig/cron/v3"
 
+	"github.com/cronring/cronring/crontab/timetable"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine/view"
 	"github.com/cronring/cronring/daemon/job"
@@ -28,6 +29,14 @@ type sameTimes struct {
 	resume   time.Time // they are paused until then
 	jobs     []int     // by their numbers in the view
 }
+
+// starts is the planned starts of a job as a schedule.
+type starts struct {
+	view *view.View
+	job  int
+}
+
+func (s starts) Next(t time.Time) time.Time { return s.view.Next(s.job, t) }
 
 // mostStarts is the maximum number of occurrences for one load. Beyond it the last schedules are
 // omitted, which fire each second.
@@ -65,6 +74,10 @@ func (l *load) gather(v *view.View, jobs []int) {
 			continue
 		}
 		s := v.Entry(i).Schedule
+		if timetable.PeriodOf(s) != nil { // its times are checks, few of which start a run
+			l.groups = append(l.groups, &sameTimes{schedule: starts{v, i}, jobs: []int{i}})
+			continue
+		}
 		if len(paused) > 0 && paused[v.ID(i)] {
 			if h := v.Hold(i); h != nil {
 				if !h.Until.IsZero() {
