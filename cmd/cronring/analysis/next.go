@@ -146,14 +146,18 @@ func (f *nextFlags) window(from time.Time) Window { return Window{from, f.until,
 // each midnight. Its last run is not known here, so the first check finds it due.
 func (w Window) Runs(s cron.Schedule, zone *time.Location) []time.Time {
 	list := []time.Time{}
-	p, ran := timetable.PeriodOf(s), timetable.Day(0)
-	for t := s.Next(w.From.Add(-1)); len(list) < w.Number && w.includes(t); t = s.Next(t) {
-		switch today := timetable.DayOf(t, zone); {
-		case p == nil:
-			list = append(list, t)
-		case len(list) == 0 || p.Due(ran, today):
-			list, ran = append(list, p.Start(t, zone)), today
+	p := timetable.PeriodOf(s)
+	var ran timetable.Day
+	for at := s.Next(w.From.Add(-1)); len(list) < w.Number && w.includes(at); at = s.Next(at) {
+		run := at
+		if p != nil {
+			today := timetable.DayOf(at, zone)
+			if len(list) > 0 && !p.Due(ran, today) {
+				continue
+			}
+			run, ran = p.Start(at, zone), today
 		}
+		list = append(list, run)
 	}
 	return list
 }
