@@ -100,13 +100,13 @@ func (r *Ring) canTake(slot int, x *holders.Report) bool {
 	return !endsThere && r.isCandidate(slot) && (sure || o.IfLost == option.LostReruns && x.Lost < job.MaxReruns)
 }
 
-// following returns the report to claim an occurrence with after the one before. A report with fewer attempts
-// is an earlier one that arrived late, for instance after a network partition. If a member died with the
-// occurrence, and another one gave it up later, it still names the one that died: perhaps the voters know
-// only that one.
+// following returns the report to claim an occurrence with after the one before. If two members gave it up,
+// the report with fewer attempts is an earlier one that arrived late, for instance after a network partition.
+// If a member died with the occurrence, and another one gave it up later, it still names the one that died:
+// perhaps the voters know only that one.
 func following(before, x *holders.Report) *holders.Report {
 	switch {
-	case before != nil && x.Attempt < before.Attempt:
+	case before != nil && before.GivenUp && x.GivenUp && x.Attempt < before.Attempt:
 		newest := *before
 		newest.Tried = x.Tried
 		return &newest
