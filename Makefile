@@ -57,8 +57,8 @@ help: ## list the targets
 run: build ## run the demo crontab in the foreground (ask it things from a second terminal: bin/cronring)
 	bin/cronringd testdata/crontab/demo.crontab
 
-# Go gives also an unchanged program a new time, after which the results of tests that execute it
-# count no longer. So a program is replaced only by another one.
+# "go build" updates the time of a program even if it has not changed, and then Go repeats the tests that
+# execute it. So only a program that has changed is replaced.
 build: ## build bin/cronringd and bin/cronring
 	@test -e bin/cronringd || echo "building cronring: Go fetches and compiles it for some minutes the first time, then for seconds" >&2
 	@$(RETRY) "download the Go modules" $(GO) list -deps ./cmd/... >/dev/null

@@ -104,8 +104,8 @@ func execution(words []string) string {
 	return strings.Join(line, " ")
 }
 
-// mostUnitName is the longest name of a unit without "cronring-" and ".service".
-const mostUnitName = 255 - 17
+// mostUnitName is the longest name of a unit by systemd.unit(5), without what is added to each.
+const mostUnitName = 255 - len("cronring-.service")
 
 // unitName returns the job's identity without what the name of a unit cannot have; see distinct.
 func unitName(id job.ID) string {
